@@ -1,0 +1,53 @@
+package format
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The kinds of trouble a decoder reports; every Error unwraps to one of them.
+var (
+	// ErrTruncated means the bytes end before the value does.
+	ErrTruncated = errors.New("truncated")
+	// ErrChecksum means a stored checksum differs from the computed one.
+	ErrChecksum = errors.New("checksum mismatch")
+	// ErrValue means a field holds a value its format does not allow.
+	ErrValue = errors.New("illegal value")
+	// ErrUnsupported means a version, codec or type this program does not know.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrTooLarge means a decompressed size above the caller's limit; the input may be healthy.
+	ErrTooLarge = errors.New("larger than the limit")
+)
+
+// Error says what could not be decoded and where.
+type Error struct {
+	What string // the thing being read, in Kafka's terms: "record length", "snapshot version"
+	Pos  int64  // byte position in the buffer the decoder was given, plus that buffer's base
+	Want string // what the format demands, or ""
+	Got  string // what was found, or ""
+	Err  error  // one of the sentinels above, possibly wrapped
+}
+
+// Error renders "record length at byte 1145: illegal value: want 0..301, got 1048575".
+func (e *Error) Error() string {
+	return e.What + " at byte " + strconv.FormatInt(e.Pos, 10) + ": " + e.Reason()
+}
+
+// Reason is the message without the place.
+func (e *Error) Reason() string {
+	var b strings.Builder
+	b.WriteString(e.Err.Error())
+	sep := ": "
+	if e.Want != "" {
+		b.WriteString(sep + "want " + e.Want)
+		sep = ", "
+	}
+	if e.Got != "" {
+		b.WriteString(sep + "got " + e.Got)
+	}
+	return b.String()
+}
+
+// Unwrap returns the sentinel.
+func (e *Error) Unwrap() error { return e.Err }
