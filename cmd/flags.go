@@ -1,0 +1,262 @@
+package cmd
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kseg/render"
+)
+
+// operandOptions narrow the operands; every verb that takes PATH... has them.
+type operandOptions struct {
+	Topics     []string // globs; empty means all
+	Partitions []int32
+	Segments   []int64 // base offsets
+	BaseOffset int64   // of a file whose name does not tell; -1 where not given
+}
+
+// AddFlags defines the flags of the group Operands.
+func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
+		fs.StringArrayVar(&o.Topics, "topic", nil, "only topics that match this `GLOB` (repeatable)")
+		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions: `N[,N]`")
+		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these base offsets: `BASE[,BASE]`")
+		o.BaseOffset = -1
+		fs.VarP(&absentNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell: `N`")
+	})
+}
+
+// outputOptions say in what form and how much is printed.
+type outputOptions struct {
+	Format   string // one of the names given to AddFlags
+	Payload  render.Payload
+	Color    render.When
+	Progress render.When
+	Quiet    bool
+}
+
+// AddFlags defines the flags of the group Output. The formats are those the verb can print, its default first.
+func (o *outputOptions) AddFlags(fs *pflag.FlagSet, formats ...string) {
+	addGroup(fs, "Output", func(fs *pflag.FlagSet) {
+		o.Format = formats[0]
+		fs.VarP(newEnum(&o.Format, formats...), "output", "o", "form of the data on stdout; json is one object a line")
+		fs.Var(&o.Payload, "payload", render.PayloadHelp)
+		fs.Var(&o.Color, "color", "colour; auto means on a terminal where NO_COLOR is not set")
+		fs.Var(&o.Progress, "progress", "a bar on stderr; auto means on a terminal, for work of more than a second")
+		fs.BoolVar(&o.Quiet, "quiet", false, "only what is wrong")
+	})
+}
+
+// theme returns the colours for stdout.
+func (o *outputOptions) theme(env *Env) render.Theme {
+	return render.NewTheme(o.Color.On(env.StdoutTerminal && env.colorAllowed()))
+}
+
+// noteTheme returns the colours for stderr.
+func (o *outputOptions) noteTheme(env *Env) render.Theme {
+	return render.NewTheme(o.Color.On(env.StderrTerminal && env.colorAllowed()))
+}
+
+// payload returns the mode in force: the one that was asked for, else what is right for this stdout.
+func (o *outputOptions) payload(env *Env) render.Payload { return o.Payload.Resolve(env.StdoutTerminal) }
+
+func (env *Env) colorAllowed() bool { return env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb" }
+
+// clockOptions freeze the clock.
+type clockOptions struct{ text string }
+
+// AddFlags defines --now.
+func (o *clockOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "Clock", func(fs *pflag.FlagSet) {
+		fs.StringVar(&o.text, "now", "", "take this `TIME` for the present one (see kseg help times)")
+	})
+}
+
+// now returns the time that --now gives, or the real one.
+func (o *clockOptions) now(env *Env) (time.Time, error) {
+	if o.text == "" {
+		return env.Now(), nil
+	}
+	ms, err := render.ParseTime(o.text, env.Now())
+	if err != nil {
+		return time.Time{}, usageErrorf("--now: %w", err)
+	}
+	return time.UnixMilli(ms), nil
+}
+
+// defaultMaxBatchBytes bounds what one batch may decompress to.
+const defaultMaxBatchBytes = 256 << 20
+
+// workOptions bound what a verb takes of the machine.
+type workOptions struct {
+	Jobs          int
+	Gentle        bool
+	MaxBatchBytes int64
+}
+
+// AddFlags defines the flags of the group Work.
+func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
+		o.Jobs = runtime.GOMAXPROCS(0)
+		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers: `N` (default: one a core)")
+		fs.BoolVar(&o.Gentle, "gentle", false, "bound the read rate and hand page cache back, for use beside a live broker")
+		o.MaxBatchBytes = defaultMaxBatchBytes
+		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than this `SIZE`")
+	})
+}
+
+// failOnOptions say from which severity on the exit code is 1.
+type failOnOptions struct{ Severity string }
+
+// AddFlags defines --fail-on.
+func (o *failOnOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "Verdict", func(fs *pflag.FlagSet) {
+		o.Severity = "damage"
+		fs.Var(newEnum(&o.Severity, "damage", "warning", "note", "never"), "fail-on", "exit with 1 if something of this severity or worse is found")
+	})
+}
+
+// enum is a flag's value that is one of several names.
+type enum struct {
+	target *string
+	names  []string
+}
+
+func newEnum(target *string, names ...string) *enum { return &enum{target, names} }
+
+// String returns the present name.
+func (e *enum) String() string { return *e.target }
+
+// Type lists the names for the help.
+func (e *enum) Type() string { return strings.Join(e.names, "|") }
+
+// Set takes one of the names.
+func (e *enum) Set(text string) error {
+	for _, name := range e.names {
+		if name == text {
+			*e.target = name
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is none of %s", text, strings.Join(e.names, ", "))
+}
+
+// numberList is a flag's value: non-negative numbers, separated by commas or given by repeating the flag.
+type numberList[T int32 | int64] struct{ target *[]T }
+
+// String lists the numbers.
+func (l *numberList[T]) String() string {
+	var texts []string
+	for _, n := range *l.target {
+		texts = append(texts, strconv.FormatInt(int64(n), 10))
+	}
+	return strings.Join(texts, ",")
+}
+
+// Type is what the help shows for the value.
+func (l *numberList[T]) Type() string { return "N[,N]" }
+
+// Set adds the numbers of one list.
+func (l *numberList[T]) Set(text string) error {
+	for item := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(item), 10, 64)
+		if err != nil || n < 0 || int64(T(n)) != n {
+			return fmt.Errorf("%q is not a number from 0 up, or a list of them like 0,3", item)
+		}
+		*l.target = append(*l.target, T(n))
+	}
+	return nil
+}
+
+// absentNumber is a flag's value: a non-negative number, or -1 while it is not given.
+type absentNumber struct{ target *int64 }
+
+// String returns the number, or nothing while there is none, which keeps -1 out of the help.
+func (n *absentNumber) String() string {
+	if n.target == nil || *n.target < 0 {
+		return ""
+	}
+	return strconv.FormatInt(*n.target, 10)
+}
+
+// Type is what the help shows for the value.
+func (n *absentNumber) Type() string { return "N" }
+
+// Set takes a number from 0 up.
+func (n *absentNumber) Set(text string) error {
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || value < 0 {
+		return fmt.Errorf("%q is not a number from 0 up", text)
+	}
+	*n.target = value
+	return nil
+}
+
+// jobCount is a flag's value: a number of workers, at least one.
+type jobCount struct{ target *int }
+
+// String is empty for the default, which differs from machine to machine and would do so in the help.
+func (j *jobCount) String() string {
+	if j.target == nil || *j.target == runtime.GOMAXPROCS(0) {
+		return ""
+	}
+	return strconv.Itoa(*j.target)
+}
+
+// Type is what the help shows for the value.
+func (j *jobCount) Type() string { return "N" }
+
+// maxJobs is far above what helps, and keeps a slip of the finger from taking all memory for buffers.
+const maxJobs = 256
+
+// Set takes a number from 1 to maxJobs.
+func (j *jobCount) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxJobs {
+		return fmt.Errorf("%q is not a number from 1 to %d", text, maxJobs)
+	}
+	*j.target = n
+	return nil
+}
+
+// byteSize is a flag's value: a number of bytes, with an optional unit.
+type byteSize struct{ target *int64 }
+
+// String writes the size with the unit that leaves no remainder.
+func (b *byteSize) String() string {
+	if b.target == nil {
+		return ""
+	}
+	n := *b.target
+	for _, unit := range []struct {
+		name  string
+		shift int
+	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
+		if n >= 1<<unit.shift && n%(1<<unit.shift) == 0 {
+			return strconv.FormatInt(n>>unit.shift, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Type is what the help shows for the value.
+func (b *byteSize) Type() string { return "SIZE" }
+
+// Set takes 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings; KB means KiB.
+func (b *byteSize) Set(text string) error {
+	digits := strings.TrimRight(text, "KMGTkmgtiIbB")
+	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text[len(digits):]), "b"), "i")
+	shift, known := map[string]int{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[unit]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !known || n < 1 || n > math.MaxInt64>>shift {
+		return fmt.Errorf("%q is not a size: give bytes, or a number with KiB, MiB or GiB behind it", text)
+	}
+	*b.target = n << shift
+	return nil
+}

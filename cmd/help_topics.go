@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"embed"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The topics are files so that docs/ can hold the same text; docs/gen copies them and a test holds the two together.
+//
+//go:embed topics/*.md
+var topicFiles embed.FS
+
+// topics are the help texts that belong to no command, in the order of the help.
+var topics = []struct{ name, short string }{
+	{"exit-codes", "What the exit codes mean, for scripts"},
+	{"operands", "What PATH can be, and how to narrow it"},
+	{"payloads", "How keys, values and header values are shown"},
+	{"times", "How points in time are given and shown"},
+}
+
+// topicText returns the text of a topic, without its last line end.
+func topicText(name string) string {
+	text, err := topicFiles.ReadFile("topics/" + name + ".md")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return strings.TrimRight(string(text), "\n")
+}
+
+// newTopicCommands returns a command without a run function for each topic, which is what cobra takes for one.
+func newTopicCommands() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, topic := range topics {
+		commands = append(commands, &cobra.Command{Use: topic.name, Short: topic.short, Long: topicText(topic.name)})
+	}
+	return commands
+}
+
+// newHelpCommand replaces cobra's, which exits with 0 for a topic that does not exist.
+func newHelpCommand(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND or TOPIC]",
+		Short:   "Show the help of a command or a topic",
+		Long:    `Shows the help of a command, or one of the topics that "kseg help" lists.`,
+		Example: "  kseg help exit-codes\n  kseg help version",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return helpNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) == 0 {
+				env.showHelp(found, env.Stdout)
+				return nil
+			}
+			name := strings.Join(args, " ")
+			if near := nearest(name, helpNames(cmd.Root())); near != "" {
+				return usageErrorf("there is no help on %q; did you mean %q?", name, near)
+			}
+			return usageErrorf("there is no help on %q; there is on %s", name, strings.Join(helpNames(cmd.Root()), ", "))
+		},
+	}
+}
+
+func helpNames(root *cobra.Command) []string {
+	var names []string
+	for _, sub := range root.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// outputBuffer is how many bytes are gathered before one write.
+const outputBuffer = 64 << 10
+
+// Output is a buffered writer that remembers its first error: every later Write and Flush returns it, so that a report cut
+// short by a full disk cannot end in exit code 0. It is safe for several goroutines.
+type Output struct {
+	mu      sync.Mutex
+	w       io.Writer
+	buf     []byte
+	through bool // a terminal is written at once
+	err     error
+}
+
+// Write takes all of p or returns the first error there ever was.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.buf)+len(p) > outputBuffer {
+		o.flush()
+	}
+	if len(p) >= outputBuffer {
+		o.write(p)
+	} else if o.err == nil {
+		o.buf = append(o.buf, p...)
+	}
+	if o.through {
+		o.flush()
+	}
+	if o.err != nil {
+		return 0, o.err
+	}
+	return len(p), nil
+}
+
+// Flush writes what is buffered and returns the first error there ever was.
+func (o *Output) Flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush()
+	return o.err
+}
+
+func (o *Output) flush() {
+	if len(o.buf) > 0 {
+		o.write(o.buf)
+		o.buf = o.buf[:0]
+	}
+}
+
+func (o *Output) write(p []byte) {
+	if o.err != nil {
+		return
+	}
+	n, err := o.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		o.err = fmt.Errorf("the output is incomplete: %w", err)
+	}
+}
+
+// stderrWriter keeps notes behind the data they are about.
+type stderrWriter struct {
+	mu     sync.Mutex
+	w      io.Writer
+	before *Output
+}
+
+func (s *stderrWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before.Flush()
+	return s.w.Write(p)
+}

@@ -1,0 +1,39 @@
+package cmd
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is set by the linker for a release build (-X kseg/cmd.release=1.0.0).
+var release = "devel"
+
+// version says which kseg this is and whose files it follows.
+func version() string {
+	text := "kseg " + release
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				text += " (" + setting.Value[:min(12, len(setting.Value))] + ")"
+			}
+		}
+	}
+	return text + fmt.Sprintf(", follows Kafka 4.4.0, %s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func newVersionCommand(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    `Prints one line: the version, the Kafka release whose behaviour it follows, and the platform.`,
+		Example: `  kseg version`,
+		Args:    noOperands,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(env.Stdout, version())
+			return err
+		},
+	}
+}

@@ -1,0 +1,127 @@
+package render
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Payload says how keys, values and header values are shown. It is a flag's value (pflag.Value, by its methods).
+//
+// The zero value means that no mode was asked for: Resolve turns it into PayloadAuto on a terminal and into PayloadRaw
+// elsewhere, so that text piped to a file is what the real tool writes, byte for byte, and no control character reaches
+// a terminal. A mode that was asked for always escapes.
+type Payload uint8
+
+// The payload modes.
+const (
+	PayloadDefault  Payload = iota // not asked for
+	PayloadRaw                     // as the real tool prints it; not on offer as a flag, since it is unsafe on a terminal
+	PayloadAuto                    // text with control characters escaped, if it is text; else hexadecimal
+	PayloadUTF8                    // always text; control characters and bytes that are not UTF-8 escaped
+	PayloadHex                     // hexadecimal digits
+	PayloadBase64                  // standard base64 with padding
+	PayloadLen                     // the length in bytes
+	PayloadRedacted                // the length in bytes, and nothing derived from the content anywhere else
+)
+
+// payloadNames are what the flag takes, from PayloadAuto on.
+var payloadNames = [...]string{"auto", "utf8", "hex", "base64", "len", "redacted"}
+
+// PayloadHelp is the text of the flag's help.
+const PayloadHelp = "how keys, values and header values are shown. auto: text if it is text, else hex; utf8: always text; " +
+	"hex; base64; len and redacted: lengths only. Control characters and broken UTF-8 are escaped (\\n, \\x1b, \\u202e, \\xff) " +
+	"where a mode is given or stdout is a terminal; without a mode, text to a file or pipe is raw, as kafka-dump-log writes it. " +
+	"JSON has {\"utf8\"} or {\"base64\"}, under len and redacted {\"length\"}"
+
+// String returns the mode's name.
+func (p Payload) String() string {
+	if p < PayloadAuto {
+		return "auto"
+	}
+	return payloadNames[p-PayloadAuto]
+}
+
+// Set takes the mode's name.
+func (p *Payload) Set(name string) error {
+	for i, n := range payloadNames {
+		if n == name {
+			*p = PayloadAuto + Payload(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is none of auto, utf8, hex, base64, len, redacted", name)
+}
+
+// Type is what the flag's help shows for the value.
+func (p *Payload) Type() string { return "auto|utf8|hex|base64|len|redacted" }
+
+// Resolve replaces the zero value by what it means on this stdout.
+func (p Payload) Resolve(terminal bool) Payload {
+	switch {
+	case p != PayloadDefault:
+		return p
+	case terminal:
+		return PayloadAuto
+	}
+	return PayloadRaw
+}
+
+// LengthsOnly reports whether the content must not be shown in any form.
+func (p Payload) LengthsOnly() bool { return p == PayloadLen || p == PayloadRedacted }
+
+// AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes.
+func (p Payload) AppendText(dst, b []byte) []byte {
+	switch p {
+	case PayloadHex:
+		return hex.AppendEncode(dst, b)
+	case PayloadBase64:
+		return appendBase64(dst, b)
+	case PayloadLen, PayloadRedacted:
+		dst = strconv.AppendInt(dst, int64(len(b)), 10)
+		if len(b) == 1 {
+			return append(dst, " byte"...)
+		}
+		return append(dst, " bytes"...)
+	case PayloadUTF8:
+		return AppendEscaped(dst, b)
+	case PayloadAuto:
+		if !readable(b) {
+			return hex.AppendEncode(dst, b)
+		}
+		return AppendEscaped(dst, b)
+	}
+	return AppendReplaced(dst, b)
+}
+
+// AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8 and
+// {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
+func (p Payload) AppendJSON(dst, b []byte) []byte {
+	switch {
+	case b == nil:
+		return append(dst, "null"...)
+	case p.LengthsOnly():
+		dst = append(dst, `{"length":`...)
+		dst = strconv.AppendInt(dst, int64(len(b)), 10)
+	case utf8.Valid(b):
+		dst = append(dst, `{"utf8":`...)
+		dst = AppendString(dst, b)
+	default:
+		dst = append(dst, `{"base64":"`...)
+		dst = appendBase64(dst, b)
+		dst = append(dst, '"')
+	}
+	return append(dst, '}')
+}
+
+// readable reports whether auto shows b as text: UTF-8 without control characters other than tabs, line ends and the
+// escape character of coloured log lines. An 8-byte number is mostly NUL bytes and so is shown as hexadecimal.
+func readable(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != 0x1b || c == 0x7f {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
