@@ -1,0 +1,72 @@
+# kseg. `make` alone prints the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# Packages whose code starts goroutines.
+RACE_PKGS := $(wildcard ./logdir ./dump ./verify ./cmd)
+FUZZTIME ?= 10s
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)
+
+.PHONY: help build test race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build ./kseg
+	$(GO) build -trimpath -ldflags "-X kseg/cmd.version=$(VERSION)" -o kseg .
+
+test: ## run all tests
+	$(GO) test ./...
+
+race: ## run the tests of the concurrent packages with the race detector (needs a C compiler)
+	@if [ -z "$(strip $(RACE_PKGS))" ]; then echo "race: no packages"; \
+	elif ! command -v "$$($(GO) env CC)" >/dev/null; then echo "race: skipped, the race detector needs a C compiler"; \
+	else set -x; CGO_ENABLED=1 $(GO) test -race -short $(RACE_PKGS); fi
+
+lint: fmt vet staticcheck ## gofmt, go vet, staticcheck
+
+fmt:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt wants to change:"; echo "$$bad"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+	$(GO) vet -tags oracle ./...
+
+# The version is pinned here and not in go.mod, so that a linter's dependencies never become ours.
+staticcheck:
+	@if $(GO) run $(STATICCHECK) -version >/dev/null 2>&1; then set -x; $(GO) run $(STATICCHECK) ./...; \
+	else echo "staticcheck: skipped, $(STATICCHECK) can't be fetched from here"; fi
+
+tidy: ## check that go.mod and go.sum are what the code needs
+	$(GO) mod tidy -diff
+
+fuzz: ## fuzz every decoder for FUZZTIME (10s) each
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+# KSEG_ORACLE_LIB names a folder with Kafka's jars; without it Maven brings them, once, to ~/.cache/kseg-oracle.
+oracle: ## compare with the real tools, run again (needs Java 17, and Maven or KSEG_ORACLE_LIB)
+	@if ! ls "$(ORACLE_LIB)"/kafka-tools-*.jar >/dev/null 2>&1; then \
+	  mvn -q -B -f testdata/oracle/pom.xml dependency:copy-dependencies -DoutputDirectory="$(ORACLE_LIB)"; fi
+	KSEG_ORACLE_LIB="$(ORACLE_LIB)" $(GO) test -tags oracle -count=1 -run Oracle ./...
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+docs: ## rewrite what is generated: README's examples, man pages
+	$(GO) generate ./...
+
+check-clean: ## fail if the work tree has changes (after make docs: if something generated was stale)
+	@if [ -n "$$(git status --porcelain)" ]; then git status --short; git --no-pager diff --stat; exit 1; fi
+
+ci: lint tidy build test race ## what a change has to pass
+	@echo ok
+
+clean: ## remove what build made
+	rm -f kseg
