@@ -1,0 +1,70 @@
+package format
+
+// EpochEntry is one line "epoch startOffset" of a leader-epoch-checkpoint: the first offset written under that epoch.
+type EpochEntry struct {
+	Line
+	Epoch       int32
+	StartOffset int64
+}
+
+// LeaderEpochs is a leader-epoch-checkpoint file (LeaderEpochCheckpointFile, KIP-101). In a well-formed one epochs and
+// start offsets both strictly increase.
+type LeaderEpochs struct {
+	CheckpointHeader
+	Entries []EpochEntry // in the file's order
+}
+
+// DecodeLeaderEpochs reads a leader-epoch-checkpoint as a broker does when it loads the partition. The error is a *StateError
+// about the first thing the broker stumbles over; Entries holds every line that can be read all the same.
+func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
+	var e LeaderEpochs
+	var negative *StateError
+	err := readCheckpoint(raw, &e.CheckpointHeader, 2, func(l textLine, cols []column) *StateError {
+		epoch, ok := parseJavaInt(cols[0].text, 32)
+		if !ok {
+			return l.fail("epoch", cols[0].at, NumberFormatException, ErrValue, "an int32", cols[0].text)
+		}
+		start, ok := parseJavaInt(cols[1].text, 64)
+		if !ok {
+			return l.fail("start offset", cols[1].at, NumberFormatException, ErrValue, "an int64", cols[1].text)
+		}
+		e.Entries = append(e.Entries, EpochEntry{l.Line, int32(epoch), start})
+		// The file is read whole before LeaderEpochFileCache takes the entries one by one and refuses these.
+		if negative == nil && (epoch < 0 || start < 0) {
+			negative = l.fail("leader epoch entry", 0, IllegalArgumentException, ErrValue, "no negative numbers", l.text)
+		}
+		return nil
+	})
+	if err == nil {
+		err = negative.orNil()
+	}
+	return e, err
+}
+
+// OutOfOrder is the index of the first entry whose epoch or start offset is not above its predecessor's, or −1. A broker
+// that loads the file warns and drops the entries before it that conflict.
+func (e *LeaderEpochs) OutOfOrder() int {
+	for i := 1; i < len(e.Entries); i++ {
+		if e.Entries[i].Epoch <= e.Entries[i-1].Epoch || e.Entries[i].StartOffset <= e.Entries[i-1].StartOffset {
+			return i
+		}
+	}
+	return -1
+}
+
+// Loaded is what a broker has in memory after reading the file: the entries in order, without those that a later one of
+// a lower epoch or start offset displaced (LeaderEpochFileCache.assign).
+func (e *LeaderEpochs) Loaded() []EpochEntry {
+	var kept []EpochEntry
+	for _, next := range e.Entries {
+		n := len(kept)
+		if n > 0 && next.Epoch == kept[n-1].Epoch && next.StartOffset >= kept[n-1].StartOffset {
+			continue
+		}
+		for n > 0 && (kept[n-1].Epoch >= next.Epoch || kept[n-1].StartOffset >= next.StartOffset) {
+			n--
+		}
+		kept = append(kept[:n], next)
+	}
+	return kept
+}
