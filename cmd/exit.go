@@ -94,6 +94,7 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 	if flushErr := env.Stdout.Flush(); flushErr != nil && !errors.Is(err, flushErr) {
 		err = errors.Join(err, flushErr)
 	}
+	env.Stdout.bar.Clear()
 	code := exitCode(err)
 	if code == codeInterrupted && !interrupted {
 		// A context that was cancelled from within is a failure, not the user's wish.

@@ -64,9 +64,23 @@ func (o *outputOptions) noteTheme(env *Env) render.Theme {
 }
 
 // payload returns the mode in force: the one that was asked for, else what is right for this stdout.
-func (o *outputOptions) payload(env *Env) render.Payload { return o.Payload.Resolve(env.StdoutTerminal) }
+func (o *outputOptions) payload(env *Env) render.Payload {
+	return o.Payload.Resolve(env.StdoutTerminal)
+}
 
-func (env *Env) colorAllowed() bool { return env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb" }
+// progress returns the bar for a number of bytes to read, or nil if there is to be none. It goes away by itself before
+// anything else is printed, and at the end. Call it once, before workers start.
+func (o *outputOptions) progress(env *Env, totalBytes int64) *render.Progress {
+	if !o.Progress.On(env.StderrTerminal && !o.Quiet) {
+		return nil
+	}
+	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes, env.Now)
+	return env.Stdout.bar
+}
+
+func (env *Env) colorAllowed() bool {
+	return env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
+}
 
 // clockOptions freeze the clock.
 type clockOptions struct{ text string }

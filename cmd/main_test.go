@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"kseg/render"
 )
 
 // failingWriter takes a number of bytes and then fails.
@@ -84,6 +86,27 @@ func TestStderrComesAfterStdout(t *testing.T) {
 	code := env.finish(&cobra.Command{Use: "kseg"}, errFound, false)
 	if want := "data\nkseg: a note on 79 bytes\nmore\n"; both.String() != want || code != 1 {
 		t.Fatalf("got %q, code %d; want %q, code 1", both.String(), code, want)
+	}
+}
+
+func TestProgressMakesRoomForNotes(t *testing.T) {
+	var stderr strings.Builder
+	at := time.UnixMilli(0)
+	env := newEnv(nil, io.Discard, &stderr)
+	env.Now = func() time.Time { return at }
+	hidden := outputOptions{}
+	if bar := hidden.progress(env, 100); bar != nil {
+		t.Fatal("a bar without a terminal")
+	}
+	shown := outputOptions{Progress: render.WhenAlways}
+	bar := shown.progress(env, 100)
+	at = at.Add(2 * time.Second)
+	bar.Add(50)
+	drawn := stderr.Len()
+	env.notef("a note")
+	bar.Add(50)
+	if got := stderr.String()[drawn:]; drawn == 0 || got != "\r\x1b[Kkseg: a note\n" {
+		t.Fatalf("after the bar: %q", got)
 	}
 }
 

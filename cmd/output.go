@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"kseg/render"
 )
 
 // outputBuffer is how many bytes are gathered before one write.
@@ -16,6 +18,7 @@ type Output struct {
 	w       io.Writer
 	buf     []byte
 	through bool // a terminal is written at once
+	bar     *render.Progress
 	err     error
 }
 
@@ -59,6 +62,9 @@ func (o *Output) write(p []byte) {
 	if o.err != nil {
 		return
 	}
+	if o.through {
+		o.bar.Clear()
+	}
 	n, err := o.w.Write(p)
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
@@ -68,7 +74,7 @@ func (o *Output) write(p []byte) {
 	}
 }
 
-// stderrWriter keeps notes behind the data they are about.
+// stderrWriter keeps notes behind the data they are about, and takes the progress bar off the line they go to.
 type stderrWriter struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -79,5 +85,6 @@ func (s *stderrWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before.Flush()
+	s.before.bar.Clear()
 	return s.w.Write(p)
 }

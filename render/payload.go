@@ -17,7 +17,7 @@ type Payload uint8
 // The payload modes.
 const (
 	PayloadDefault  Payload = iota // not asked for
-	PayloadRaw                     // as the real tool prints it; not on offer as a flag, since it is unsafe on a terminal
+	PayloadRaw                     // as it is; not on offer as a flag, since it is unsafe on a terminal
 	PayloadAuto                    // text with control characters escaped, if it is text; else hexadecimal
 	PayloadUTF8                    // always text; control characters and bytes that are not UTF-8 escaped
 	PayloadHex                     // hexadecimal digits
@@ -71,7 +71,8 @@ func (p Payload) Resolve(terminal bool) Payload {
 // LengthsOnly reports whether the content must not be shown in any form.
 func (p Payload) LengthsOnly() bool { return p == PayloadLen || p == PayloadRedacted }
 
-// AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes.
+// AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes. Under PayloadRaw
+// the bytes are appended as they are; whoever prints what Java would print replaces broken UTF-8 before.
 func (p Payload) AppendText(dst, b []byte) []byte {
 	switch p {
 	case PayloadHex:
@@ -92,7 +93,7 @@ func (p Payload) AppendText(dst, b []byte) []byte {
 		}
 		return AppendEscaped(dst, b)
 	}
-	return AppendReplaced(dst, b)
+	return append(dst, b...)
 }
 
 // AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8 and

@@ -1,0 +1,195 @@
+package render
+
+import (
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// A Column heads one column of a Table or of Columns.
+type Column struct {
+	Name  string
+	Right bool // numbers stand to the right
+}
+
+// tableBlock is how many rows are held back to find out how wide the columns are.
+const tableBlock = 256
+
+// Table writes rows under a header, each column as wide as its widest cell: the form of -o table. Nothing is ever cut to the
+// width of a terminal. Rows are written in blocks of 256, so that a table may have any length; a block is never narrower
+// than the one before it.
+type Table struct {
+	w       io.Writer
+	theme   Theme
+	columns []Column
+	widths  []int
+	rows    [][]string
+	started bool
+	err     error
+}
+
+// NewTable returns a table with these columns. The header is printed with the first block, also if there is no row at all.
+func NewTable(w io.Writer, theme Theme, columns ...Column) *Table {
+	t := &Table{w: w, theme: theme, columns: columns, widths: make([]int, len(columns))}
+	for i, c := range columns {
+		t.widths[i] = visibleWidth(c.Name)
+	}
+	return t
+}
+
+// Row adds a row; missing cells are empty, and cells too many are a fault of the caller. Cells may be coloured, and text
+// that comes from files must be escaped (Escaped).
+func (t *Table) Row(cells ...string) {
+	row := make([]string, len(t.columns))
+	copy(row, cells)
+	for i, cell := range row {
+		t.widths[i] = max(t.widths[i], visibleWidth(cell))
+	}
+	t.rows = append(t.rows, row)
+	if len(t.rows) == tableBlock {
+		t.writeBlock()
+	}
+}
+
+// Flush writes what is held back and returns the first error of the writer.
+func (t *Table) Flush() error {
+	if len(t.rows) > 0 || !t.started {
+		t.writeBlock()
+	}
+	return t.err
+}
+
+func (t *Table) writeBlock() {
+	if t.err == nil {
+		t.err = t.renderBlock()
+	}
+	t.rows = t.rows[:0]
+	t.started = true
+}
+
+// renderBlock writes the rows held back, under the header if they are the first.
+func (t *Table) renderBlock() error {
+	align := make([]tw.Align, len(t.columns))
+	widths := tw.NewMapper[int, int]()
+	for i, c := range t.columns {
+		align[i] = tw.AlignLeft
+		if c.Right {
+			align[i] = tw.AlignRight
+		}
+		widths.Set(i, t.widths[i]+len(columnGap))
+	}
+	cells := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
+		Alignment:  tw.CellAlignment{PerColumn: align},
+		Padding:    tw.CellPadding{Global: tw.Padding{Right: columnGap, Overwrite: true}},
+	}
+	var text strings.Builder
+	table := tablewriter.NewTable(&text,
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells, Widths: tw.CellWidth{PerColumn: widths}}),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithTrimSpace(tw.Off),
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{
+				Separators: tw.SeparatorsNone,
+				Lines:      tw.LinesNone,
+			},
+		})),
+	)
+	if !t.started {
+		header := make([]any, len(t.columns))
+		for i, c := range t.columns {
+			header[i] = t.theme.Strong(c.Name)
+		}
+		table.Header(header...)
+	}
+	if err := table.Bulk(t.rows); err != nil {
+		return err
+	}
+	if err := table.Render(); err != nil {
+		return err
+	}
+	return writeTrimmed(t.w, text.String())
+}
+
+// writeTrimmed writes lines without the blanks at their ends, which only a copy would show.
+func writeTrimmed(w io.Writer, text string) error {
+	out := make([]byte, 0, len(text))
+	for line := range strings.Lines(text) {
+		out = append(out, strings.TrimRight(line, " \n")...)
+		out = append(out, '\n')
+	}
+	_, err := w.Write(out)
+	return err
+}
+
+// columnGap is what stands between two columns.
+const columnGap = "  "
+
+// Columns lines up cells in columns without a header of its own making, for text output that mixes tables with sentences:
+// fill it row by row, then Append everything.
+type Columns struct {
+	right []bool
+	rows  [][]string
+}
+
+// NewColumns takes the alignment of each column as a letter: "lrl" is left, right, left. Cells beyond the letters are left.
+func NewColumns(alignment string) *Columns {
+	c := &Columns{}
+	for _, letter := range alignment {
+		c.right = append(c.right, letter == 'r')
+	}
+	return c
+}
+
+// Row adds a row of cells; they may be coloured, and text that comes from files must be escaped (Escaped).
+func (c *Columns) Row(cells ...string) { c.rows = append(c.rows, cells) }
+
+// Append appends the rows, a line each, with the indent before every line and no blanks at its end.
+func (c *Columns) Append(dst []byte, indent string) []byte {
+	var widths []int
+	for _, row := range c.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], visibleWidth(cell))
+		}
+	}
+	for _, row := range c.rows {
+		dst = append(dst, indent...)
+		for i, cell := range row {
+			blanks := strings.Repeat(" ", widths[i]-visibleWidth(cell))
+			if i > 0 {
+				dst = append(dst, columnGap...)
+			}
+			if i < len(c.right) && c.right[i] {
+				dst = append(dst, blanks...)
+				dst = append(dst, cell...)
+			} else {
+				dst = append(dst, cell...)
+				dst = append(dst, blanks...)
+			}
+		}
+		for len(dst) > 0 && dst[len(dst)-1] == ' ' {
+			dst = dst[:len(dst)-1]
+		}
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// visibleWidth counts the columns that a cell takes on a terminal: none for its colours, two for a wide character.
+func visibleWidth(cell string) int {
+	for i := range len(cell) {
+		if cell[i] < 0x20 || cell[i] >= 0x7f {
+			return twwidth.Width(cell)
+		}
+	}
+	return len(cell)
+}
