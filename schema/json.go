@@ -1,0 +1,232 @@
+package schema
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"kseg/format"
+)
+
+// appendMessage appends the root as Jackson prints what Kafka's generated JSON converters make of it.
+func (t *tape) appendMessage(dst []byte) []byte { return t.appendStruct(dst, 0) }
+
+// appendStruct appends the struct at a node: its fields in the order of the table; a tagged one only if it differs from
+// its default.
+func (t *tape) appendStruct(dst []byte, at int32) []byte {
+	l := t.nodes[at].sub
+	dst = append(dst, '{')
+	next, open := at+1, len(dst)
+	for i := range l.fields {
+		m := &l.fields[i]
+		node := next
+		if m.tag < 0 {
+			next = t.nodes[next].next
+		} else if node = t.tagged(at, m); node < 0 || t.isDefault(node) {
+			continue
+		}
+		if len(dst) > open {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m.jsonKey...)
+		dst = t.appendValue(dst, node)
+	}
+	return append(dst, '}')
+}
+
+// tagged finds a tagged field of the struct at a node; of several the last counts, as for Kafka. -1: not there.
+func (t *tape) tagged(at int32, m *member) int32 {
+	tags := int32(t.nodes[at].num)
+	found := int32(-1)
+	for i := tags + 1; t.nodes[tags].num > 0 && i < t.nodes[at].next; i = t.nodes[i].next {
+		if t.nodes[i].member == m {
+			found = i
+		}
+	}
+	return found
+}
+
+// isDefault reports whether a tagged field holds what a reader assumes without it.
+func (t *tape) isDefault(at int32) bool {
+	n := &t.nodes[at]
+	m := n.member
+	switch {
+	case n.kind == nodeNull || m.defaultNull:
+		return n.kind == nodeNull && m.defaultNull
+	case m.array:
+		return n.num == 0
+	case m.typ == typeStruct:
+		return t.isDefaultStruct(at)
+	case m.typ == typeUUID:
+		return [16]byte(n.bytes) == [16]byte{}
+	case m.typ == typeString || m.typ == typeBytes:
+		return len(n.bytes) == 0
+	default:
+		return n.num == m.defaultInt
+	}
+}
+
+func (t *tape) isDefaultStruct(at int32) bool {
+	for i := at + 1; i < t.nodes[at].next; i = t.nodes[i].next {
+		switch n := &t.nodes[i]; n.kind {
+		case nodeTags:
+		case nodeUnknownTag:
+			return false
+		default:
+			if !t.isDefault(i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (t *tape) appendValue(dst []byte, at int32) []byte {
+	n := &t.nodes[at]
+	m := n.member
+	switch {
+	case n.kind == nodeNull:
+		return append(dst, "null"...)
+	case m.array && n.kind != nodeElement:
+		return t.appendArray(dst, at)
+	case m.typ == typeStruct:
+		return t.appendStruct(dst, at)
+	case m.form != formPlain:
+		return t.appendForm(dst, n)
+	default:
+		return appendScalar(dst, m.typ, n.bytes, n.num)
+	}
+}
+
+func (t *tape) appendArray(dst []byte, at int32) []byte {
+	n := &t.nodes[at]
+	dst = append(dst, '[')
+	if w := n.member.typ.width(); w > 0 {
+		for b := n.bytes; len(b) >= w; b = b[w:] {
+			if len(b) < len(n.bytes) {
+				dst = append(dst, ',')
+			}
+			dst = appendScalar(dst, n.member.typ, b[:w], number(n.member.typ, b))
+		}
+		return append(dst, ']')
+	}
+	for i := at + 1; i < n.next; i = t.nodes[i].next {
+		if i > at+1 {
+			dst = append(dst, ',')
+		}
+		dst = t.appendValue(dst, i)
+	}
+	return append(dst, ']')
+}
+
+func appendScalar(dst []byte, typ typ, b []byte, num int64) []byte {
+	switch typ {
+	case typeBool:
+		return strconv.AppendBool(dst, num != 0)
+	case typeFloat64:
+		return appendDouble(dst, math.Float64frombits(uint64(num)))
+	case typeUUID:
+		return append(AppendUUID(append(dst, '"'), b), '"')
+	case typeString:
+		return appendString(dst, b)
+	case typeBytes:
+		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
+	default:
+		return strconv.AppendInt(dst, num, 10)
+	}
+}
+
+// AppendUUID appends 16 bytes as Kafka writes a Uuid: 22 letters of base64url, no padding.
+func AppendUUID(dst, uuid []byte) []byte { return base64.RawURLEncoding.AppendEncode(dst, uuid) }
+
+// appendString appends a JSON string as Jackson does: only the quote, the backslash and control characters are escaped.
+func appendString(dst, b []byte) []byte {
+	dst = append(dst, '"')
+	if !utf8.Valid(b) {
+		b = format.AppendJavaUTF8(nil, b)
+	}
+	plain := 0
+	for i, c := range b {
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, b[plain:i]...)
+		dst = appendEscape(dst, c)
+		plain = i + 1
+	}
+	dst = append(dst, b[plain:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789ABCDEF"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\t':
+		return append(dst, `\t`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\r':
+		return append(dst, `\r`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// appendDouble appends a float64 as Java's Double.toString does, in quotes if it is not finite, as Jackson has it.
+func appendDouble(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Infinity"`...)
+	case f == 0:
+		if math.Signbit(f) {
+			dst = append(dst, '-')
+		}
+		return append(dst, "0.0"...)
+	}
+	if a := math.Abs(f); a >= 1e-3 && a < 1e7 {
+		n := len(dst)
+		dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+		for _, c := range dst[n:] {
+			if c == '.' {
+				return dst
+			}
+		}
+		return append(dst, ".0"...)
+	}
+	return appendScientific(dst, f)
+}
+
+// appendScientific appends 1.0E7: at least two digits, the closest two where one would be enough.
+func appendScientific(dst []byte, f float64) []byte {
+	var buf [32]byte
+	s := strconv.AppendFloat(buf[:0], f, 'e', -1, 64)
+	digits := 0
+	for digits < len(s) && s[digits] != 'e' {
+		digits++
+	}
+	if digits <= 2 && s[digits-1] != '.' { // one digit, perhaps with a sign
+		s = strconv.AppendFloat(buf[:0], f, 'e', 1, 64)
+		digits += 2
+	}
+	dst = append(dst, s[:digits]...)
+	exponent := s[digits+1:]
+	dst = append(dst, 'E')
+	if exponent[0] == '-' {
+		dst = append(dst, '-')
+	}
+	exponent = exponent[1:]
+	for len(exponent) > 1 && exponent[0] == '0' {
+		exponent = exponent[1:]
+	}
+	return append(dst, exponent...)
+}

@@ -1,0 +1,78 @@
+package schema
+
+import (
+	"strings"
+	"sync"
+)
+
+// Topic is an internal topic whose records have schemas.
+type Topic uint8
+
+// The internal topics. None is any other topic.
+const (
+	None         Topic = iota
+	Offsets            // __consumer_offsets
+	Transactions       // __transaction_state
+	ShareState         // __share_group_state
+	RemoteLog          // __remote_log_metadata
+	Metadata           // __cluster_metadata, its log and its snapshots
+	topicCount
+)
+
+var topicNames = [topicCount]string{"", "__consumer_offsets", "__transaction_state", "__share_group_state",
+	"__remote_log_metadata", "__cluster_metadata"}
+
+// String is the topic's name, "" for None.
+func (t Topic) String() string { return topicNames[t] }
+
+// TopicFor tells from the name of a partition directory ("__consumer_offsets-7", also with the suffix of a deleted, stray
+// or future one) which internal topic it belongs to.
+func TopicFor(directory string) Topic {
+	name, _, _ := strings.Cut(directory, ".")
+	cut := strings.LastIndexByte(name, '-')
+	if cut < 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
+		return None
+	}
+	for t := Offsets; t < topicCount; t++ {
+		if topicNames[t] == name[:cut] {
+			return t
+		}
+	}
+	return None
+}
+
+// keyed reports whether the type of a record stands in its key; else it stands in the frame of the value.
+func (t Topic) keyed() bool { return t == Offsets || t == Transactions || t == ShareState }
+
+var tableNames = [topicCount]string{"", "offsets.txt", "transactions.txt", "share.txt", "remote.txt", "metadata.txt"}
+
+// groupMetadataType is the record type of a classic group.
+const groupMetadataType = 2
+
+// catalog is all tables.
+type catalog struct {
+	topics                   [topicCount]map[int16]*record
+	control                  map[int16]*record
+	subscription, assignment *message
+	groupMetadata            *message
+}
+
+// tables reads the tables once; they are part of the program, and a test reads them too.
+var tables = sync.OnceValue(func() *catalog {
+	must := func(file string) map[int16]*record {
+		records, err := parseTable(file)
+		if err != nil {
+			panic(err)
+		}
+		return records
+	}
+	c := &catalog{control: must("control.txt")}
+	c.control[int16(Commit)] = c.control[int16(Abort)]
+	for t := Offsets; t < topicCount; t++ {
+		c.topics[t] = must(tableNames[t])
+	}
+	c.groupMetadata = c.topics[Offsets][groupMetadataType].value
+	consumer := must("consumer.txt")
+	c.subscription, c.assignment = consumer[0].value, consumer[1].value
+	return c
+})
