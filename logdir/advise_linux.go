@@ -1,0 +1,56 @@
+package logdir
+
+import (
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNoAtime asks the kernel to leave the access time alone.
+const openNoAtime = unix.O_NOATIME
+
+// adviseSequential tells the kernel to read far ahead. Advice may be refused without harm.
+func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) }
+
+// noPopulate is set once a kernel (before 5.14) has said that it does not know MADV_POPULATE_READ.
+var noPopulate atomic.Bool
+
+// populate maps the pages of window, reading those that are not cached. It never faults: a page that is gone shows itself
+// when it is touched.
+func populate(window []byte) {
+	if len(window) == 0 {
+		return
+	}
+	span := pageSpan(window)
+	if !noPopulate.Load() {
+		err := unix.Madvise(span, unix.MADV_POPULATE_READ)
+		if err != unix.EINVAL {
+			return
+		}
+		noPopulate.Store(true)
+	}
+	_ = unix.Madvise(span, unix.MADV_WILLNEED)
+}
+
+// residentPages has a byte for each page of data; bit 0 is set if it is in the page cache. If the kernel does not say, all
+// count as cached, so that none will be dropped.
+func residentPages(data []byte) []byte {
+	pages := make([]byte, (int64(len(data))+pageSize-1)/pageSize)
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(pages))))
+	if errno != 0 {
+		for i := range pages {
+			pages[i] = 1
+		}
+	}
+	return pages
+}
+
+// dropPages takes a range of pages out of this program's memory and out of the page cache. The kernel keeps cached pages
+// that a program has mapped, hence the two steps.
+func dropPages(file *os.File, data []byte, start, end int64) {
+	_ = unix.Madvise(data[start:end], unix.MADV_DONTNEED)
+	_ = unix.Fadvise(int(file.Fd()), start, end-start, unix.FADV_DONTNEED)
+}

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package logdir
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNoAtime is Linux only.
+const openNoAtime = 0
+
+func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) }
+
+func populate(window []byte) {
+	if len(window) > 0 {
+		_ = unix.Madvise(pageSpan(window), unix.MADV_WILLNEED)
+	}
+}
+
+// residentPages claims that all pages were cached before, so that none is dropped: only Linux is asked.
+func residentPages(data []byte) []byte {
+	pages := make([]byte, (int64(len(data))+pageSize-1)/pageSize)
+	for i := range pages {
+		pages[i] = 1
+	}
+	return pages
+}
+
+func dropPages(*os.File, []byte, int64, int64) {}

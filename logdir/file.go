@@ -1,0 +1,147 @@
+package logdir
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"kseg/format"
+)
+
+// File is one file that was found: what its name says and what the directory says about it. It is not open. Its methods
+// may be called from several goroutines.
+type File struct {
+	Path    string // for opening it
+	Display string // as a user would name it: the operand, joined with Rel
+	Rel     string // relative to the operand it was found under; its own name if it is the operand
+	Name    format.FileName
+	Size    int64 // in bytes, when it was found; a broker may have changed it since
+	ModTime time.Time
+	// Allocated is the space on disk in bytes. It is less than Size for the preallocated indexes of an active segment.
+	Allocated int64
+	// Partition holds the file if a partition or a log directory was opened; it is nil for a file given alone.
+	Partition *Partition
+	// LogDir is set for the state files of a log directory.
+	LogDir *LogDir
+
+	mode   fs.FileMode
+	id     fileID
+	gentle *Gentle
+
+	mu      sync.Mutex
+	mapping *mapping
+}
+
+// fileID tells whether a path still leads to the same file.
+type fileID struct{ dev, ino uint64 }
+
+func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File {
+	f := &File{
+		Path: path, Display: display, Rel: rel, Name: format.ParseFileName(filepath.Base(path)),
+		Size: info.Size(), ModTime: info.ModTime(), mode: info.Mode(), gentle: gentle,
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		f.id = fileID{uint64(st.Dev), st.Ino}
+		f.Allocated = st.Blocks * 512
+	}
+	return f
+}
+
+// Kind is the kind that the name tells.
+func (f *File) Kind() format.Kind { return f.Name.Kind }
+
+// RequireBase is the base offset, or an error that says how to give one.
+func (f *File) RequireBase() (int64, error) {
+	if f.Name.HasBase {
+		return f.Name.Base, nil
+	}
+	return 0, fmt.Errorf("%s: its name does not give its base offset (a broker would have named it like %s); "+
+		"add --base-offset N", f.Display, format.SegmentFileName(0, f.Kind()))
+}
+
+// Dir is what the name of the directory that holds the file says, if it is the name of a partition's. It works for a file
+// given alone too, by its absolute path.
+func (f *File) Dir() (format.PartitionDir, bool) {
+	if f.Partition != nil {
+		return f.Partition.PartitionDir, f.Partition.Named
+	}
+	if f.LogDir != nil {
+		return format.PartitionDir{}, false
+	}
+	_, d, ok := partitionName(filepath.Dir(f.Path))
+	return d, ok
+}
+
+// Sibling is the file of another kind that belongs to this one: the index of a segment, the segment of an index, the
+// leader-epoch-checkpoint beside them. It is nil if there is none. For a file given alone it costs one stat, not a listing.
+func (f *File) Sibling(kind format.Kind) *File {
+	name := f.Name.Sibling(kind)
+	if name == "" {
+		return nil
+	}
+	if f.Partition != nil {
+		return f.Partition.byName[name]
+	}
+	return regularFile(filepath.Dir(f.Path), filepath.Dir(f.Display), name, f.gentle)
+}
+
+// Parent is the log directory that the file's partition lies in, for its checkpoints and clean-shutdown marker: nil if
+// there is no such file. For a file given alone it costs a few stats.
+func (f *File) Parent() *LogDir {
+	switch {
+	case f.LogDir != nil:
+		return f.LogDir
+	case f.Partition != nil:
+		return f.Partition.Parent
+	}
+	return parentOf(filepath.Dir(f.Path), f.gentle)
+}
+
+// regularFile looks for a regular file of that name in dir; it is nil if there is none.
+func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return newFile(path, filepath.Join(displayDir, name), name, info, gentle)
+}
+
+// ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
+// more than max bytes is not read: the error wraps format.ErrTooLarge.
+func (f *File) ReadSmall(max int64) ([]byte, error) {
+	file, size, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if size > max {
+		return nil, fmt.Errorf("%s: %w: it has %d bytes, and a %s is read up to %d",
+			f.Display, format.ErrTooLarge, size, f.Kind().Title(), max)
+	}
+	return f.readAt(file, make([]byte, size))
+}
+
+// readHead reads the first max bytes, or what there is.
+func (f *File) readHead(max int64) ([]byte, error) {
+	file, size, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return f.readAt(file, make([]byte, min(size, max)))
+}
+
+// readAt fills b from the start of the file, as far as it goes: it may have been truncated since its size was asked.
+func (f *File) readAt(file *os.File, b []byte) ([]byte, error) {
+	n, err := file.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", f.Display, bareError(err))
+	}
+	return b[:n], nil
+}

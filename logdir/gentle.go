@@ -1,0 +1,99 @@
+package logdir
+
+import (
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Gentle bounds what reading does to a machine on which a broker works: Files that were opened with it read at most
+// so many bytes a second together, and give the pages that they brought into the page cache back to the kernel, while those that
+// were there before stay. A kernel says which pages are cached only to the owner of a file or who may write it; for others
+// all pages stay.
+type Gentle struct {
+	bytesPerSecond int64
+
+	mu    sync.Mutex
+	due   time.Time // when what has been read so far is paid for
+	now   func() time.Time
+	sleep func(time.Duration)
+}
+
+// NewGentle is a Gentle that reads at most that many bytes a second; 0 or less means no bound.
+func NewGentle(bytesPerSecond int64) *Gentle {
+	return &Gentle{bytesPerSecond: bytesPerSecond, now: time.Now, sleep: time.Sleep}
+}
+
+// pay waits until n more bytes may be read.
+func (g *Gentle) pay(n int) {
+	if g.bytesPerSecond <= 0 {
+		return
+	}
+	g.mu.Lock()
+	now := g.now()
+	if g.due.Before(now) {
+		g.due = now
+	}
+	wait := g.due.Sub(now)
+	g.due = g.due.Add(time.Duration(float64(n) / float64(g.bytesPerSecond) * float64(time.Second)))
+	g.mu.Unlock()
+	if wait > 0 {
+		g.sleep(wait)
+	}
+}
+
+// Prepare brings a part of the bytes that View gave into memory with one call to the kernel, which is several times
+// cheaper than a page fault for every few pages. Call it once for each window of, say, 1 MiB before reading it; Gentle
+// waits here.
+func (f *File) Prepare(window []byte) {
+	if f.gentle != nil {
+		f.gentle.pay(len(window))
+	}
+	populate(window)
+}
+
+// Release says that a window is done with. Under Gentle its pages go back to the kernel, unless they were cached before;
+// otherwise nothing happens. It must be called inside the View that gave the bytes, which stay readable.
+func (f *File) Release(window []byte) {
+	if f.gentle == nil || len(window) == 0 {
+		return
+	}
+	f.mu.Lock()
+	m := f.mapping
+	f.mu.Unlock()
+	if m == nil || len(m.data) == 0 {
+		return
+	}
+	start := int64(uintptr(unsafe.Pointer(unsafe.SliceData(window))) - uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
+	m.drop(start, start+int64(len(window)))
+}
+
+// drop gives the pages between two positions back to the kernel, but for those that were cached before. A page that the
+// range ends in is left to the next range, except at the end of the file.
+func (m *mapping) drop(start, end int64) {
+	size := int64(len(m.data))
+	if start < 0 || end > size || start >= end {
+		return
+	}
+	last := end / pageSize
+	if end == size {
+		last = int64(len(m.resident))
+	}
+	for page := start / pageSize; page < last; page++ {
+		if m.resident[page]&1 != 0 {
+			continue
+		}
+		from := page
+		for page < last && m.resident[page]&1 == 0 {
+			page++
+		}
+		dropPages(m.file, m.data, from*pageSize, min(page*pageSize, size))
+	}
+}
+
+// pageSpan widens b to whole pages of the mapping that it is part of.
+func pageSpan(b []byte) []byte {
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	into := int(uintptr(start) % uintptr(pageSize))
+	return unsafe.Slice((*byte)(unsafe.Add(start, -into)), len(b)+into)
+}

@@ -1,0 +1,189 @@
+package logdir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kseg/format"
+)
+
+type dirClass int
+
+const (
+	isForeign dirClass = iota
+	isPartition
+	isLogDir
+)
+
+// classifyDir tells a partition's directory from a log directory by what it holds, since both may have any name: a log
+// directory called kafka-1 is common, and so is a folder backup with the files of one partition.
+func classifyDir(dir string, entries []fs.DirEntry) dirClass {
+	var partitionFiles, stateFiles, partitionDirs bool
+	for _, e := range entries {
+		if isDir(dir, e) {
+			_, ok := format.ParsePartitionDir(e.Name())
+			partitionDirs = partitionDirs || ok
+			continue
+		}
+		name := format.ParseFileName(e.Name())
+		switch {
+		case name.Kind == format.KindUnknown || name.Kind == format.KindLock:
+		case name.Kind.HasOffset():
+			// server.log is no segment, and bootstrap.checkpoint is at home in both.
+			partitionFiles = partitionFiles || name.HasBase
+		case name.Kind.Info().Place == format.InLogDir:
+			stateFiles = true
+		default:
+			partitionFiles = true
+		}
+	}
+	_, _, named := partitionName(dir)
+	switch {
+	case partitionFiles && (!partitionDirs || named && !stateFiles):
+		return isPartition
+	case stateFiles || partitionDirs:
+		return isLogDir
+	}
+	return isForeign
+}
+
+// isDir reports whether an entry is a directory, or a link to one.
+func isDir(dir string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	return err == nil && info.IsDir()
+}
+
+// logDir lists a log directory and the partitions in it that the options keep.
+func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
+	d := &LogDir{Path: arg, Display: arg, Listed: true}
+	d.Files, d.Subdirs = o.list(arg, arg, "", entries)
+	for _, f := range d.Files {
+		f.LogDir = d
+	}
+	for _, name := range d.Subdirs {
+		dir, ok := format.ParsePartitionDir(name)
+		if !ok {
+			continue
+		}
+		p := &Partition{PartitionDir: dir, Named: true, Name: name, Path: filepath.Join(arg, name),
+			Display: filepath.Join(arg, name), Rel: name, Parent: d}
+		if !o.wanted(p) {
+			continue
+		}
+		sub, err := os.ReadDir(p.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since its parent was listed
+		}
+		if err != nil {
+			o.problem(p.Display, statError(p.Display, err))
+		}
+		o.fillPartition(p, sub)
+		if len(o.opts.Segments) == 0 || len(p.Files) > 0 {
+			d.Partitions = append(d.Partitions, p)
+		}
+	}
+	slices.SortStableFunc(d.Partitions, comparePartitions)
+	d.Narrowed = len(o.opts.Topics)+len(o.opts.Partitions)+len(o.opts.Segments) > 0
+	return d
+}
+
+// comparePartitions orders by topic, then number, then the whole name, so that orders-10 comes after orders-9, and
+// orders-3.…-delete after orders-3.
+func comparePartitions(a, b *Partition) int {
+	return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition),
+		strings.Compare(a.Name, b.Name))
+}
+
+// list makes Files of the entries of a directory, in dump order, and collects the names of its directories.
+func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []string) {
+	for _, e := range entries {
+		at, shown := filepath.Join(path, e.Name()), filepath.Join(display, e.Name())
+		info, err := e.Info()
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			info, err = os.Stat(at)
+			if errors.Is(err, fs.ErrNotExist) {
+				o.problem(shown, fmt.Errorf("%s: a link that leads nowhere", shown))
+				continue
+			}
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // deleted since the directory was listed
+		case err != nil:
+			o.problem(shown, statError(shown, err))
+		case info.IsDir():
+			dirs = append(dirs, e.Name())
+		default:
+			files = append(files, newFile(at, shown, filepath.Join(rel, e.Name()), info, o.opts.Gentle))
+		}
+	}
+	slices.SortFunc(files, func(a, b *File) int { return a.Name.Compare(b.Name) })
+	return files, dirs
+}
+
+// fillPartition lists a partition's files and puts its segments together.
+func (o *opener) fillPartition(p *Partition, entries []fs.DirEntry) {
+	rel := p.Rel
+	if rel == "." {
+		rel = ""
+	}
+	p.all, p.Subdirs = o.list(p.Path, p.Display, rel, entries)
+	p.byName = make(map[string]*File, len(p.all))
+	for _, f := range p.all {
+		f.Partition = p
+		p.byName[f.Name.Raw] = f
+	}
+	segments := segmentsOf(p)
+	if len(o.opts.Segments) == 0 {
+		p.Segments, p.Files = segments, p.all
+		return
+	}
+	for _, s := range segments {
+		o.bases = append(o.bases, s.Base)
+		if slices.Contains(o.opts.Segments, s.Base) {
+			p.Segments = append(p.Segments, s)
+		}
+	}
+	for _, f := range p.all {
+		if f.Name.HasBase && slices.Contains(o.opts.Segments, f.Name.Base) {
+			p.Files = append(p.Files, f)
+		}
+	}
+}
+
+// segmentsOf joins each log with the files of the same stem, and links the segments. The files are in dump order, so the
+// logs come by base offset.
+func segmentsOf(p *Partition) []*Segment {
+	var segments []*Segment
+	for _, f := range p.all {
+		if f.Kind() != format.KindLog || !f.Name.HasBase || f.Name.Leftover() {
+			continue
+		}
+		s := &Segment{Base: f.Name.Base, Partition: p, Log: f,
+			Index:     f.Sibling(format.KindOffsetIndex),
+			TimeIndex: f.Sibling(format.KindTimeIndex),
+			TxnIndex:  f.Sibling(format.KindTxnIndex),
+			Snapshot:  f.Sibling(format.KindProducerSnapshot),
+		}
+		if n := len(segments); n > 0 {
+			s.Prev = segments[n-1]
+			s.Prev.Next = s
+		}
+		segments = append(segments, s)
+	}
+	return segments
+}
+
+// holdsKafka reports whether a directory would be a good operand.
+func holdsKafka(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && classifyDir(dir, entries) != isForeign
+}

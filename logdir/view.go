@@ -1,0 +1,243 @@
+package logdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrVanished means that a file was there when its directory was listed and is not any more, or is another one, or has
+// lost the bytes that were being read. Beside a live broker that is everyday life: retention, compaction, truncation.
+var ErrVanished = errors.New("changed since it was found")
+
+// FaultError means that bytes of a mapped file could not be read any more. It unwraps to ErrVanished if the file has
+// become shorter, else to syscall.EIO: the device failed.
+type FaultError struct {
+	Display string
+	Pos     int64 // the byte that was asked for; the whole page is gone
+	Mapped  int64 // the length when the file was mapped
+	Now     int64 // the length now, -1 if it could not be asked
+}
+
+// Error says which byte is gone and how long the file is now.
+func (e *FaultError) Error() string {
+	if e.shrunk() {
+		return fmt.Sprintf("%s: %v: byte %d is gone; the file had %d bytes and has %d now. A broker truncates and deletes "+
+			"files it has open; run again to read what is left", e.Display, ErrVanished, e.Pos, e.Mapped, e.Now)
+	}
+	return fmt.Sprintf("%s: byte %d cannot be read: the device reports an error (see dmesg); copy what can be read with "+
+		"ddrescue or the like and read the copy", e.Display, e.Pos)
+}
+
+// Unwrap is ErrVanished or syscall.EIO.
+func (e *FaultError) Unwrap() error {
+	if e.shrunk() {
+		return ErrVanished
+	}
+	return syscall.EIO
+}
+
+// shrunk: the kernel's pages end where the file does, rounded up.
+func (e *FaultError) shrunk() bool { return e.Now >= 0 && e.Now < e.Mapped && e.Pos >= e.Now-pageSize }
+
+var pageSize = int64(os.Getpagesize())
+
+// mapping is a read-only memory map of a whole file, shared by all the Views that are running on it.
+type mapping struct {
+	data []byte
+	file *os.File // kept for asking the present length, and for dropping pages
+	refs int
+	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
+	resident []byte
+}
+
+// View maps the file into memory and calls fn with its bytes. They are read-only (writing to them is a fault), are shared
+// by all Views running on the file, and must not be used after fn returns: what is kept must be copied. Views may nest and
+// run in parallel; every goroutine that touches the bytes must do so inside a View call of its own, because the guard
+// below holds for one goroutine. An empty file gives an empty slice.
+//
+// If the file loses bytes while fn reads them, or the device fails, View returns a *FaultError instead of crashing,
+// whatever code touched the byte: a checksum, a copy, a decompressor. All other panics pass.
+//
+// If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not called.
+func (f *File) View(fn func(b []byte) error) error {
+	m, err := f.acquire()
+	if err != nil {
+		return err
+	}
+	defer f.release(m)
+	return f.guard(m, fn)
+}
+
+// guard runs fn and turns a fault inside the mapping into an error.
+func (f *File) guard(m *mapping, fn func(b []byte) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		pos, ok := m.faultPos(r)
+		if !ok {
+			panic(r)
+		}
+		now := int64(-1)
+		if info, statErr := m.file.Stat(); statErr == nil {
+			now = info.Size()
+		}
+		err = &FaultError{Display: f.Display, Pos: pos, Mapped: int64(len(m.data)), Now: now}
+	}()
+	return fn(m.data)
+}
+
+// faultPos is the position in the file of the address whose access made the runtime panic with r, if it lies in m.
+func (m *mapping) faultPos(r any) (int64, bool) {
+	fault, ok := r.(interface{ Addr() uintptr })
+	if !ok || len(m.data) == 0 {
+		return 0, false
+	}
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(m.data)))
+	addr := fault.Addr()
+	if addr < start || addr-start >= uintptr(len(m.data)) {
+		return 0, false
+	}
+	return int64(addr - start), true
+}
+
+// acquire maps the file, or joins the mapping that is there.
+func (f *File) acquire() (*mapping, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mapping == nil {
+		m, err := f.mmap()
+		if err != nil {
+			return nil, err
+		}
+		f.mapping = m
+	}
+	f.mapping.refs++
+	return f.mapping, nil
+}
+
+// release unmaps the file when its last View ends.
+func (f *File) release(m *mapping) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m.refs--
+	if m.refs > 0 {
+		return
+	}
+	f.mapping = nil
+	if f.gentle != nil {
+		m.drop(0, int64(len(m.data)))
+	}
+	if len(m.data) > 0 {
+		// Unmapping a mapping that mmap returned cannot fail.
+		_ = unix.Munmap(m.data)
+	}
+	m.file.Close()
+}
+
+func (f *File) mmap() (*mapping, error) {
+	file, size, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	m := &mapping{file: file, data: []byte{}}
+	if size == 0 {
+		return m, nil
+	}
+	if size > math.MaxInt {
+		file.Close()
+		return nil, fmt.Errorf("%s: %d bytes do not fit into the address space of this machine", f.Display, size)
+	}
+	m.data, err = unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w", f.Display, err)
+	}
+	adviseSequential(m.data)
+	if f.gentle != nil {
+		m.resident = residentPages(m.data)
+	}
+	return m, nil
+}
+
+// open opens the file for reading and says how long it is. It never waits for the other end of a pipe, leaves the access
+// time alone where the kernel allows it, and refuses what is not the regular file that was found.
+func (f *File) open() (*os.File, int64, error) {
+	if !f.mode.IsRegular() {
+		return nil, 0, fmt.Errorf("%s: %s; copy its bytes to a regular file to read them", f.Display, modeSentence(f.mode))
+	}
+	flags := os.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+	file, err := os.OpenFile(f.Path, flags|openNoAtime, 0)
+	if errors.Is(err, fs.ErrPermission) && openNoAtime != 0 {
+		// Only the owner of a file may leave its access time alone.
+		file, err = os.OpenFile(f.Path, flags, 0)
+	}
+	if err != nil {
+		return nil, 0, f.openError(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, 0, fmt.Errorf("%s: %w", f.Display, bareError(err))
+	}
+	if !info.Mode().IsRegular() || !sameFile(info, f.id) {
+		file.Close()
+		return nil, 0, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
+	}
+	return file, info.Size(), nil
+}
+
+// openError says what an error from opening means for a file that was there when its directory was listed.
+func (f *File) openError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if info, statErr := os.Stat(f.Path + ".deleted"); statErr == nil && sameFile(info, f.id) {
+			return fmt.Errorf("%s: %w: a broker has renamed it to %s.deleted and will soon remove it", f.Display, ErrVanished,
+				filepath.Base(f.Path))
+		}
+		return fmt.Errorf("%s: %w: it is gone (it had %d bytes); a broker deletes files by retention and compaction",
+			f.Display, ErrVanished, f.Size)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w; run as the broker's user, or on a copy", f.Display, bareError(err))
+	}
+	return fmt.Errorf("%s: %w", f.Display, bareError(err))
+}
+
+func sameFile(info fs.FileInfo, id fileID) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && fileID{uint64(st.Dev), st.Ino} == id
+}
+
+// bareError takes the operation and the path off an error of package os, where the sentence around it names the file.
+func bareError(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func modeSentence(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "it is a named pipe, not a file"
+	case mode&fs.ModeSocket != 0:
+		return "it is a socket, not a file"
+	case mode&fs.ModeDevice != 0:
+		return "it is a device, not a file"
+	case mode.IsDir():
+		return "it is a directory, not a file"
+	}
+	return "it is not a regular file"
+}

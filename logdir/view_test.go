@@ -1,0 +1,364 @@
+package logdir
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// openFile writes content to a file that is named like a segment, and opens it.
+func openFile(t *testing.T, content []byte) *File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "00000000000000000000.log")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openPath(t, path, Options{})
+}
+
+func openPath(t *testing.T, path string, opts Options) *File {
+	t.Helper()
+	set, err := Open([]string{path}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Problems) > 0 {
+		t.Fatal(set.Problems[0])
+	}
+	return set.Operands[0].File
+}
+
+func TestViewGivesTheBytes(t *testing.T) {
+	want := bytes.Repeat([]byte("kafka"), 5000)
+	f := openFile(t, want)
+	var got []byte
+	err := f.View(func(b []byte) error {
+		f.Prepare(b)
+		got = bytes.Clone(b)
+		f.Release(b)
+		return nil
+	})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("err %v, %d bytes of %d, equal %v", err, len(got), len(want), bytes.Equal(got, want))
+	}
+	if f.mapping != nil {
+		t.Fatal("the mapping outlives the last View")
+	}
+}
+
+func TestViewOfAnEmptyFile(t *testing.T) {
+	f := openFile(t, nil)
+	called := false
+	err := f.View(func(b []byte) error {
+		called = true
+		f.Prepare(b)
+		f.Release(b)
+		if b == nil || len(b) != 0 {
+			t.Errorf("got %v, want an empty slice", b)
+		}
+		return nil
+	})
+	if err != nil || !called {
+		t.Fatalf("err %v, called %v", err, called)
+	}
+}
+
+func TestViewReturnsTheErrorOfItsFunction(t *testing.T) {
+	want := errors.New("mine")
+	if err := openFile(t, []byte("x")).View(func([]byte) error { return want }); err != want {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestMappingIsReadOnly(t *testing.T) {
+	f := openFile(t, []byte("x"))
+	err := f.View(func(b []byte) error { b[0] = 'y'; return nil })
+	if err == nil {
+		t.Fatal("writing to the mapping succeeded")
+	}
+	if got, _ := os.ReadFile(f.Path); string(got) != "x" {
+		t.Fatalf("the file was changed to %q", got)
+	}
+}
+
+// touches are ways of reading a mapping that do not go through a plain index expression: assembly, the runtime, decoders.
+var touches = map[string]func(b, target []byte){
+	"index":  func(b, _ []byte) { sink += int(b[len(b)-1]) },
+	"copy":   func(b, to []byte) { copy(to, b) },
+	"append": func(b, _ []byte) { sink += len(append([]byte(nil), b...)) },
+	"string": func(b, _ []byte) { text = string(b) },
+	"equal":  func(b, to []byte) { sink += bytes.Compare(b, to) },
+	"find":   func(b, _ []byte) { sink += bytes.IndexByte(b, 0xEE) },
+	"crc32c": func(b, _ []byte) { sink += int(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))) },
+	"crc32":  func(b, _ []byte) { sink += int(crc32.ChecksumIEEE(b)) },
+	"snappy": func(b, to []byte) { _, _ = snappy.Decode(to, b) },
+	"gzip": func(b, _ []byte) {
+		if r, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
+			_, _ = io.Copy(io.Discard, r)
+		}
+	},
+	"lz4 block": func(b, to []byte) { _, _ = lz4.UncompressBlock(b, to) },
+	"lz4 frame": func(b, _ []byte) { _, _ = io.Copy(io.Discard, lz4.NewReader(bytes.NewReader(b))) },
+	"zstd": func(b, to []byte) {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		if err == nil {
+			_, _ = d.DecodeAll(b, to[:0])
+		}
+	},
+}
+
+var (
+	sink int
+	text string
+)
+
+// compressed returns bytes that the touch of that name reads to their end: compressed noise for a decoder, zeros for others.
+func compressed(t *testing.T, name string, plain []byte) []byte {
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch name {
+	case "gzip":
+		w = gzip.NewWriter(&out)
+	case "lz4 block":
+		block := make([]byte, lz4.CompressBlockBound(len(plain)))
+		n, err := lz4.CompressBlock(plain, block, nil)
+		must(t, err)
+		return block[:n]
+	case "lz4 frame":
+		w = lz4.NewWriter(&out)
+	case "snappy":
+		return snappy.Encode(nil, plain)
+	case "zstd":
+		z, err := zstd.NewWriter(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	default:
+		return make([]byte, len(plain))
+	}
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// noise compresses a little: by a half, so that compressed bytes fill several pages.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	x := uint32(1)
+	for i := range b {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+		if i%32 >= 16 {
+			b[i] = b[i-16]
+		}
+	}
+	return b
+}
+
+func TestLostBytesAreAnErrorWhoeverTouchesThem(t *testing.T) {
+	plain := noise(64 << 10)
+	for name, touch := range touches {
+		t.Run(name, func(t *testing.T) {
+			f := openFile(t, compressed(t, name, plain))
+			err := f.View(func(b []byte) error {
+				if err := os.Truncate(f.Path, 4096); err != nil {
+					return err
+				}
+				touch(b, make([]byte, len(plain)*2))
+				return errors.New("nothing happened")
+			})
+			var fault *FaultError
+			if !errors.As(err, &fault) || !errors.Is(err, ErrVanished) {
+				t.Fatalf("got %v, want a FaultError", err)
+			}
+			if fault.Now != 4096 || fault.Pos < 4096 || fault.Pos >= fault.Mapped {
+				t.Fatalf("got %+v", fault)
+			}
+			if !strings.Contains(err.Error(), "has 4096 now") {
+				t.Errorf("the present length is not in %q", err)
+			}
+		})
+	}
+}
+
+func TestAFaultInOneGoroutineLeavesTheOthersAlone(t *testing.T) {
+	f := openFile(t, make([]byte, 64<<10))
+	var wg sync.WaitGroup
+	faults, reads := make(chan error, 8), make(chan error, 8)
+	err := f.View(func([]byte) error {
+		if err := os.Truncate(f.Path, 4096); err != nil {
+			return err
+		}
+		for range 8 {
+			wg.Go(func() {
+				faults <- f.View(func(b []byte) error { sink2(b[60<<10]); return nil })
+				reads <- f.View(func(b []byte) error { sink2(b[100]); return nil })
+			})
+		}
+		wg.Wait()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if err := <-faults; !errors.Is(err, ErrVanished) {
+			t.Errorf("got %v, want a fault", err)
+		}
+		if err := <-reads; err != nil {
+			t.Errorf("got %v, want the byte", err)
+		}
+	}
+}
+
+//go:noinline
+func sink2(byte) {}
+
+func TestOtherPanicsPass(t *testing.T) {
+	f := openFile(t, []byte("x"))
+	for name, do := range map[string]func([]byte){
+		"index out of range": func(b []byte) { n := 5; sink += int(b[n]) },
+		"nil":                func([]byte) { var p *File; sink += int(p.Size) },
+		"value":              func([]byte) { panic("mine") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Fatal("the panic was swallowed")
+				}
+				if f.mapping != nil {
+					t.Fatal("the mapping outlives the panic")
+				}
+			}()
+			_ = f.View(func(b []byte) error { do(b); return nil })
+		})
+	}
+}
+
+func TestViewsShareOneMapping(t *testing.T) {
+	f := openFile(t, []byte("shared"))
+	err := f.View(func(a []byte) error {
+		return f.View(func(b []byte) error {
+			if &a[0] != &b[0] {
+				t.Error("two mappings")
+			}
+			return nil
+		})
+	})
+	if err != nil || f.mapping != nil {
+		t.Fatal(err, f.mapping)
+	}
+}
+
+func TestViewInParallel(t *testing.T) {
+	f := openFile(t, []byte("parallel"))
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				if err := f.View(func(b []byte) error { sink2(b[7]); return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if f.mapping != nil {
+		t.Fatal("the mapping outlives the last View")
+	}
+}
+
+func TestViewOfAFileThatIsGoneOrReplaced(t *testing.T) {
+	view := func(f *File) error { return f.View(func([]byte) error { return errors.New("called") }) }
+	t.Run("gone", func(t *testing.T) {
+		f := openFile(t, []byte("x"))
+		must(t, os.Remove(f.Path))
+		if err := view(f); !errors.Is(err, ErrVanished) || !strings.Contains(err.Error(), "it is gone (it had 1 bytes)") {
+			t.Fatal(err)
+		}
+	})
+	t.Run("renamed by retention", func(t *testing.T) {
+		f := openFile(t, []byte("x"))
+		must(t, os.Rename(f.Path, f.Path+".deleted"))
+		if err := view(f); !errors.Is(err, ErrVanished) || !strings.Contains(err.Error(), "renamed it to 00000000000000000000.log.deleted") {
+			t.Fatal(err)
+		}
+	})
+	t.Run("replaced", func(t *testing.T) {
+		f := openFile(t, []byte("x"))
+		must(t, os.WriteFile(f.Path+".new", []byte("y"), 0o600))
+		must(t, os.Rename(f.Path+".new", f.Path))
+		if err := view(f); !errors.Is(err, ErrVanished) || !strings.Contains(err.Error(), "taken its place") {
+			t.Fatal(err)
+		}
+	})
+	t.Run("replaced by a pipe", func(t *testing.T) {
+		f := openFile(t, []byte("x"))
+		must(t, os.Remove(f.Path))
+		must(t, syscall.Mkfifo(f.Path, 0o600))
+		if err := view(f); !errors.Is(err, ErrVanished) {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestViewBeyondTwoGiB(t *testing.T) {
+	f := openFile(t, nil)
+	const size = 5 << 30
+	must(t, os.Truncate(f.Path, size))
+	file, err := os.OpenFile(f.Path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = file.WriteAt([]byte("end"), size-3)
+	must(t, err)
+	must(t, file.Close())
+	f = openPath(t, f.Path, Options{})
+	if f.Size != size || f.Allocated >= 1<<20 {
+		t.Fatalf("size %d, allocated %d", f.Size, f.Allocated)
+	}
+	must(t, f.View(func(b []byte) error {
+		f.Prepare(b[3<<30 : 3<<30+4096])
+		if string(b[size-3:]) != "end" || b[3<<30] != 0 {
+			t.Errorf("got %q", b[size-3:])
+		}
+		return nil
+	}))
+}
+
+func TestReadSmall(t *testing.T) {
+	f := openFile(t, []byte("0\n0\n"))
+	b, err := f.ReadSmall(4)
+	if err != nil || string(b) != "0\n0\n" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if _, err := f.ReadSmall(3); err == nil || !strings.Contains(err.Error(), "it has 4 bytes") {
+		t.Fatal(err)
+	}
+	must(t, os.Truncate(f.Path, 0))
+	if b, err := f.ReadSmall(3); err != nil || len(b) != 0 {
+		t.Fatalf("%q, %v", b, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
