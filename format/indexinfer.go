@@ -1,0 +1,93 @@
+package format
+
+import "math"
+
+// IntervalInference finds out which index.interval.bytes a partition's offset indexes were written with, from the batches
+// and the entries alone. Segments that no single interval explains (a restart in their middle, one entry an append)
+// are left aside.
+type IntervalInference struct {
+	// Contradicting counts the segments that were left aside. Meaningful after Range.
+	Contradicting int
+
+	least, most int64   // of the segments with entries
+	empty       []int64 // least of each segment without entries
+	explained   int     // segments with entries that went into least and most
+	unexplained int
+}
+
+// SegmentInterval is the inference for one segment: fed with the batches in order, it bounds the interval between the
+// largest distance that was left without an entry and one less than the smallest distance that got one.
+type SegmentInterval struct {
+	// Least and Most bound the interval; nothing is known of Most as long as it is math.MaxInt64. Least above Most means
+	// that no interval explains the index.
+	Least, Most int64
+	// Entries counts the entries that lie at the start of a batch.
+	Entries int
+
+	x       OffsetIndex
+	next    int
+	indexed int64
+}
+
+// NewSegmentInterval starts the inference for a segment; zero slots at the end of x do not count.
+func NewSegmentInterval(x OffsetIndex) *SegmentInterval {
+	return &SegmentInterval{Most: math.MaxInt64, x: x.Logical()}
+}
+
+// Add takes the next batch of the segment.
+func (s *SegmentInterval) Add(b BatchRef) {
+	for s.next < s.x.Len() && int64(s.x.Entry(s.next).Position) < b.Pos {
+		s.next++
+	}
+	distance := b.Pos - s.indexed
+	if s.next < s.x.Len() && int64(s.x.Entry(s.next).Position) == b.Pos {
+		s.Most = min(s.Most, distance-1)
+		s.indexed = b.Pos
+		s.Entries++
+		s.next++
+		return
+	}
+	s.Least = max(s.Least, distance)
+}
+
+// Explains reports whether an index written with that interval, one entry a batch, has just these entries.
+func (s *SegmentInterval) Explains(intervalBytes int64) bool {
+	return s.Least <= intervalBytes && intervalBytes <= s.Most
+}
+
+// Add takes a segment whose batches have all been added to s.
+func (p *IntervalInference) Add(s *SegmentInterval) {
+	switch {
+	case s.Entries == 0:
+		p.empty = append(p.empty, s.Least)
+	case s.Least > s.Most:
+		p.unexplained++
+	case p.explained == 0:
+		p.least, p.most, p.explained = s.Least, s.Most, 1
+	default:
+		p.least, p.most = max(p.least, s.Least), min(p.most, s.Most)
+		p.explained++
+	}
+}
+
+// Range returns the smallest and the largest interval that explain the partition's indexes; most is math.MaxInt64 if no
+// index has an entry. It answers false if nothing is known or the segments contradict each other.
+func (p *IntervalInference) Range() (least, most int64, ok bool) {
+	p.Contradicting = p.unexplained
+	least, most = p.least, p.most
+	if p.explained == 0 {
+		most = math.MaxInt64
+	}
+	if least > most {
+		p.Contradicting += p.explained
+		return 0, 0, false
+	}
+	for _, l := range p.empty {
+		if l > most {
+			p.Contradicting++
+			continue
+		}
+		least = max(least, l)
+	}
+	return least, most, p.explained > 0 || len(p.empty) > 0 && p.unexplained == 0
+}
