@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -10,16 +11,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kseg/logdir"
 	"kseg/render"
 )
 
 // operandOptions narrow the operands; every verb that takes PATH... has them.
-type operandOptions struct {
-	Topics     []string // globs; empty means all
-	Partitions []int32
-	Segments   []int64 // base offsets
-	BaseOffset int64   // of a file whose name does not tell; -1 where not given
-}
+type operandOptions struct{ logdir.Options }
 
 // AddFlags defines the flags of the group Operands.
 func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
@@ -27,9 +24,33 @@ func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.Topics, "topic", nil, "only topics that match this `GLOB` (repeatable)")
 		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions: `N[,N]`")
 		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these base offsets: `BASE[,BASE]`")
-		o.BaseOffset = -1
-		fs.VarP(&absentNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell: `N`")
+		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell: `N`")
 	})
+}
+
+// open finds what the paths lead to. The error is for the whole: options that make no sense, or a filter that matches
+// nothing. What is wrong with single operands is in the Set; report prints it.
+func (o *operandOptions) open(paths []string, work *workOptions) (*logdir.Set, error) {
+	options := o.Options
+	if work.Gentle {
+		options.Gentle = logdir.NewGentle(gentleBytesPerSecond)
+	}
+	set, err := logdir.Open(paths, options)
+	if errors.Is(err, logdir.ErrUsage) {
+		return nil, &usageError{err}
+	}
+	return set, err
+}
+
+// report prints what could not be read and returns errIncomplete, or nil if there was no such thing.
+func (env *Env) report(problems []logdir.Problem) error {
+	for _, problem := range problems {
+		env.notef("%s", render.Escaped(problem.Error()))
+	}
+	if len(problems) > 0 {
+		return errIncomplete
+	}
+	return nil
 }
 
 // outputOptions say in what form and how much is printed.
@@ -104,6 +125,9 @@ func (o *clockOptions) now(env *Env) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
+// gentleBytesPerSecond leaves most of a disk to the broker that works on it.
+const gentleBytesPerSecond = 64 << 20
+
 // defaultMaxBatchBytes bounds what one batch may decompress to.
 const defaultMaxBatchBytes = 256 << 20
 
@@ -119,7 +143,7 @@ func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
 		o.Jobs = runtime.GOMAXPROCS(0)
 		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers: `N` (default: one a core)")
-		fs.BoolVar(&o.Gentle, "gentle", false, "bound the read rate and hand page cache back, for use beside a live broker")
+		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a live broker")
 		o.MaxBatchBytes = defaultMaxBatchBytes
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than this `SIZE`")
 	})
@@ -188,27 +212,27 @@ func (l *numberList[T]) Set(text string) error {
 	return nil
 }
 
-// absentNumber is a flag's value: a non-negative number, or -1 while it is not given.
-type absentNumber struct{ target *int64 }
+// optionalNumber is a flag's value: a number from 0 up, or nil while it is not given.
+type optionalNumber struct{ target **int64 }
 
-// String returns the number, or nothing while there is none, which keeps -1 out of the help.
-func (n *absentNumber) String() string {
-	if n.target == nil || *n.target < 0 {
+// String returns the number, or nothing while there is none.
+func (n *optionalNumber) String() string {
+	if n.target == nil || *n.target == nil {
 		return ""
 	}
-	return strconv.FormatInt(*n.target, 10)
+	return strconv.FormatInt(**n.target, 10)
 }
 
 // Type is what the help shows for the value.
-func (n *absentNumber) Type() string { return "N" }
+func (n *optionalNumber) Type() string { return "N" }
 
 // Set takes a number from 0 up.
-func (n *absentNumber) Set(text string) error {
+func (n *optionalNumber) Set(text string) error {
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || value < 0 {
 		return fmt.Errorf("%q is not a number from 0 up", text)
 	}
-	*n.target = value
+	*n.target = &value
 	return nil
 }
 

@@ -55,7 +55,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
   kseg help exit-codes                             # what scripts rely on`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version(),
+		Version:       versionLine(),
 		Args:          unknownCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env.showHelp(cmd, env.Stderr)

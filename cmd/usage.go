@@ -55,15 +55,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		return usageErrorf("there is no flag --%s", name)
 	case errors.As(err, &bad):
-		return usageErrorf("--%s: %w", bad.GetFlag().Name, readable(bad))
+		return usageErrorf("--%s: %w", bad.GetFlag().Name, numberError(bad))
 	case errors.As(err, &missing):
 		return usageErrorf("--%s needs a value: %s", missing.GetFlag().Name, missing.GetFlag().Value.Type())
 	}
 	return &usageError{err}
 }
 
-// readable turns the standard library's number errors into a sentence; our own values word theirs.
-func readable(bad *pflag.InvalidValueError) error {
+// numberError turns the standard library's number errors into a sentence; our own values word theirs.
+func numberError(bad *pflag.InvalidValueError) error {
 	cause := errors.Unwrap(bad)
 	if text := cause.Error(); !strings.HasPrefix(text, "strconv.") {
 		return cause

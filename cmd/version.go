@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker for a release build (-X kseg/cmd.release=1.0.0).
-var release = "devel"
+// version is set by the linker (-X kseg/cmd.version=1.0.0).
+var version = "devel"
 
-// version says which kseg this is and whose files it follows.
-func version() string {
-	text := "kseg " + release
+// versionLine says which kseg this is and whose files it follows.
+func versionLine() string {
+	text := "kseg " + version
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
 			if setting.Key == "vcs.revision" {
@@ -32,7 +32,7 @@ func newVersionCommand(env *Env) *cobra.Command {
 		Example: `  kseg version`,
 		Args:    noOperands,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(env.Stdout, version())
+			_, err := fmt.Fprintln(env.Stdout, versionLine())
 			return err
 		},
 	}
