@@ -249,8 +249,6 @@ func statError(arg string, err error) error {
 	switch {
 	case arg == "":
 		return errors.New("an empty path leads nowhere; is a variable unset?")
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w", arg, bareError(err))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w; run as the broker's user, or on a copy", arg, bareError(err))
 	}
@@ -264,6 +262,9 @@ func (o *opener) directory(arg string, op *Operand) bool {
 	if err != nil && len(entries) == 0 {
 		op.Err = statError(arg, err)
 		return true
+	}
+	if err != nil {
+		o.problem(arg, fmt.Errorf("%w; what was listed before that is read", statError(arg, err)))
 	}
 	switch classifyDir(arg, entries) {
 	case isPartition:
