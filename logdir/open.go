@@ -266,7 +266,7 @@ func (o *opener) directory(arg string, op *Operand) bool {
 	if err != nil {
 		o.problem(arg, fmt.Errorf("%w; what was listed before that is read", statError(arg, err)))
 	}
-	switch classifyDir(arg, entries) {
+	switch classifyDir(arg, entries, lookDepth) {
 	case isPartition:
 		name, dir, named := partitionName(arg)
 		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: "."}

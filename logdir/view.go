@@ -93,7 +93,7 @@ func (f *File) guard(m *mapping, fn func(b []byte) error) (err error) {
 		}
 		pos, ok := m.faultPos(r)
 		if !ok {
-			panic(r)
+			panic(r) //nolint:forbidigo // a fault elsewhere is a mistake of this program
 		}
 		err = &FaultError{Display: f.Display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen()}
 	}()
