@@ -72,6 +72,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 	root.CompletionOptions.HiddenDefaultCmd = true
 
 	root.AddCommand(
+		newDumpCommand(env),
 		newVersionCommand(env),
 	)
 	root.AddCommand(newTopicCommands()...)

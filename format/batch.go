@@ -265,8 +265,11 @@ func (b *Batch) AsV2() (Batch, bool) {
 	return v2, saneV2(&v2) && v2.Valid()
 }
 
-// saneHeader reports whether the fields could be those of a batch a broker wrote; the checksum is not looked at.
-func saneHeader(b *Batch) bool {
+// saneHeader reports whether the entry could be one a broker wrote; the checksum is not looked at.
+func saneHeader(b *Batch) bool { return saneFields(b) && (b.Legacy() || len(b.Raw) >= BatchHeaderSize) }
+
+// saneFields is saneHeader without regard to the length.
+func saneFields(b *Batch) bool {
 	switch {
 	case b.BaseOffset < 0:
 		return false
@@ -279,7 +282,7 @@ func saneHeader(b *Batch) bool {
 }
 
 func saneV2(b *Batch) bool {
-	return len(b.Raw) >= BatchHeaderSize && b.Attributes&^0x7f == 0 && b.Codec().Known() &&
+	return b.Attributes&^0x7f == 0 && b.Codec().Known() &&
 		b.LastOffsetDelta >= 0 && b.Count >= 0 && int64(b.Count) <= int64(b.LastOffsetDelta)+1 &&
 		b.ProducerID >= -1 && b.ProducerEpoch >= -1 && b.BaseSequence >= -1
 }

@@ -46,6 +46,8 @@ type Hole struct {
 	NextOffset int64
 	// Err says why the bytes at Pos are no batch.
 	Err error
+	// Stop is where reading by lengths alone ended: Pos, but for an overlapping hole the end of the batch before.
+	Stop int64
 	// GaveUp means the search for an intact batch was cut short by its bound on work.
 	GaveUp bool
 }
@@ -61,6 +63,7 @@ type Scanner struct {
 	hole     Hole
 	isHole   bool
 	started  bool
+	trusting bool
 	budget   int64
 }
 
@@ -69,6 +72,10 @@ type Scanner struct {
 func NewScanner(data []byte, pos, base int64) *Scanner {
 	return &Scanner{data: data, pos: pos, base: base, expected: base, budget: resyncBudget(len(data))}
 }
+
+// TrustLengths makes the scanner take for a batch whatever the size field spans, as Kafka's FileLogInputStream does, even
+// where the header makes no sense.
+func (s *Scanner) TrustLengths() { s.trusting = true }
 
 // resyncBudget bounds the bytes that all searches over a file of n bytes may run checksums over, so that a file made
 // of false beginnings does not take quadratic time.
@@ -80,7 +87,7 @@ func (s *Scanner) Next() bool {
 		return false
 	}
 	b, err := DecodeBatch(s.data, s.pos)
-	if err == nil && (saneHeader(&b) || s.leadsOn(&b)) {
+	if err == nil && (s.trusting || saneFields(&b) || s.leadsOn(&b)) {
 		s.batch, s.isHole, s.started = b, false, true
 		s.pos = b.End()
 		s.expect(&b)
@@ -122,7 +129,7 @@ func (s *Scanner) leadsOn(b *Batch) bool {
 
 // findHole describes the bytes from s.pos on, which are no batch.
 func (s *Scanner) findHole(why error) {
-	h := Hole{Pos: s.pos, Expected: s.expected, Next: -1, NextOffset: -1, Err: why}
+	h := Hole{Pos: s.pos, Stop: s.pos, Expected: s.expected, Next: -1, NextOffset: -1, Err: why}
 	rest := s.data[s.pos:]
 	from := s.pos + 1
 	overlap := s.started && !s.isHole && !s.batch.Valid()
@@ -305,3 +312,6 @@ func (b *Batch) FlippedBit() (pos int64, bit int, ok bool) {
 	}
 	return 0, 0, false
 }
+
+// Stop makes Next report the end.
+func (s *Scanner) Stop() { s.pos = int64(len(s.data)) }

@@ -1,7 +1,6 @@
 package logdir
 
 import (
-	"errors"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -26,7 +25,8 @@ func populate(window []byte) {
 	}
 	span := pageSpan(window)
 	if !noPopulate.Load() {
-		if err := unix.Madvise(span, unix.MADV_POPULATE_READ); !errors.Is(err, unix.EINVAL) {
+		err := unix.Madvise(span, unix.MADV_POPULATE_READ)
+		if err != unix.EINVAL {
 			return
 		}
 		noPopulate.Store(true)

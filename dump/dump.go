@@ -1,0 +1,173 @@
+// Package dump prints what is in the files of a log directory: batches and records, index entries, snapshots, checkpoints.
+// As text it prints what kafka-dump-log 4.4.0 (org.apache.kafka.tools.DumpLogSegments) prints, byte for byte; where that
+// tool fails it says what is there and goes on.
+package dump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/render"
+)
+
+// Output is the form of the data on stdout.
+type Output uint8
+
+// The forms.
+const (
+	Text Output = iota
+	JSON
+	Table
+)
+
+// Options are the choices of one run; the zero value is a shallow text dump of everything.
+type Options struct {
+	Output  Output
+	Payload render.Payload // resolved for the terminal
+	Theme   render.Theme
+	Deep    bool // a line a record
+	Data    bool // with keys and values; implies Deep
+	// SkipRecordMetadata leaves a record's line with key and payload only.
+	SkipRecordMetadata bool
+	Decode             Decode
+	Compat             bool  // the real tool's stderr and its false alarm
+	Quiet              bool  // print only what is wrong
+	MaxBytes           int64 // of a log; 0: all
+	MaxMessageSize     int64 // in bytes, for checking an .index
+	SanityCheck        bool
+	VerifyOnly         bool
+	Filter             Filter
+	Limit, Tail        int64 // -1: no limit
+	Jobs               int   // 0: one a core
+	MaxBatchBytes      int64
+}
+
+// Result is what the exit code is made of.
+type Result struct {
+	Damage     bool // in a .log, .checkpoint or .snapshot
+	Incomplete bool // something could not be read
+	Files      int  // files that were printed
+}
+
+// dumper is one run over a set of files.
+type dumper struct {
+	ctx     context.Context
+	opts    Options
+	out     io.Writer
+	errOut  io.Writer
+	result  Result
+	summary summary
+	window  *window
+	own     *worker
+}
+
+// Run prints every file of set to out and says on errOut what is wrong. The error is one of writing to out, or of ctx.
+func Run(ctx context.Context, set *logdir.Set, opts Options, out, errOut io.Writer) (Result, error) {
+	opts.Deep = opts.Deep || opts.Data
+	if opts.Jobs <= 0 {
+		opts.Jobs = runtime.GOMAXPROCS(0)
+	}
+	d := &dumper{ctx: ctx, opts: opts, out: out, errOut: errOut}
+	files := d.choose(set)
+	if err := d.prepareWindow(files); err != nil {
+		return d.result, err
+	}
+	for _, f := range files {
+		if d.window.done() {
+			break
+		}
+		if err := d.file(f); err != nil {
+			return d.result, err
+		}
+	}
+	d.printSummaries()
+	return d.result, nil
+}
+
+// prepareWindow sets up --limit and --tail, which for a tail means counting everything first.
+func (d *dumper) prepareWindow(files []*logdir.File) error {
+	if d.opts.Limit < 0 && d.opts.Tail < 0 {
+		return nil
+	}
+	d.window = &window{left: -1}
+	if d.opts.Limit >= 0 {
+		d.window.left = d.opts.Limit
+	}
+	if d.opts.Tail < 0 {
+		return nil
+	}
+	counter := &dumper{ctx: d.ctx, opts: d.opts, out: io.Discard, errOut: io.Discard, window: &window{left: -1, counting: true}}
+	counter.opts.Compat = false
+	for _, f := range files {
+		if err := counter.file(f); err != nil {
+			return err
+		}
+	}
+	total := counter.window.seen
+	if d.opts.Limit >= 0 {
+		total = min(total, d.opts.Limit)
+	}
+	d.window.skip = max(0, total-d.opts.Tail)
+	return nil
+}
+
+// file prints one file. Trouble with it is told and remembered; the error is one that ends the run.
+func (d *dumper) file(f *logdir.File) error {
+	err := d.print(f)
+	var stop *stopError
+	switch {
+	case err == nil:
+	case errors.As(err, &stop):
+		return stop.err
+	default:
+		d.result.Incomplete = true
+		fmt.Fprintf(d.errOut, "kseg: %s\n", render.Escaped(err.Error()))
+	}
+	return nil
+}
+
+// stopError ends the whole run: stdout is gone, or the user interrupted.
+type stopError struct{ err error }
+
+func (e *stopError) Error() string { return e.err.Error() }
+
+// print dispatches on the file's kind.
+func (d *dumper) print(f *logdir.File) error {
+	d.result.Files++
+	switch f.Kind() {
+	case format.KindLog, format.KindCheckpoint:
+		return d.log(f)
+	case format.KindOffsetIndex:
+		return d.offsetIndex(f)
+	case format.KindTimeIndex:
+		return d.timeIndex(f)
+	case format.KindTxnIndex:
+		return d.txnIndex(f)
+	case format.KindProducerSnapshot:
+		return d.snapshot(f)
+	}
+	return d.stateFile(f)
+}
+
+// write puts finished bytes on stdout.
+func (d *dumper) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if _, err := d.out.Write(b); err != nil {
+		return &stopError{err}
+	}
+	return nil
+}
+
+// say tells something on stderr, unless the real tool's stderr was asked for.
+func (d *dumper) say(f *logdir.File, text string) {
+	if !d.opts.Compat {
+		fmt.Fprintf(d.errOut, "kseg: %s: %s\n", render.Escaped(f.Display), text)
+	}
+}

@@ -1,0 +1,120 @@
+package dump
+
+import (
+	"bytes"
+
+	"kseg/format"
+)
+
+// Filter chooses batches and records. The zero value passes everything.
+type Filter struct {
+	From, To         *int64 // offsets, inclusive
+	FromTime, ToTime *int64 // epoch ms, inclusive
+	ProducerID       *int64
+	Key              []byte // nil: any
+	Header           string // a header of this name; "": any
+	HeaderValue      []byte // nil: any
+	Control          bool   // control batches only
+}
+
+// Active reports whether anything is filtered.
+func (f *Filter) Active() bool {
+	return f.From != nil || f.To != nil || f.FromTime != nil || f.ToTime != nil || f.ProducerID != nil || f.Key != nil || f.Header != "" || f.Control
+}
+
+// selection is what a batch's header says of its records.
+type selection uint8
+
+const (
+	none selection = iota // no record passes
+	some                  // the records have to be looked at
+	all                   // every record passes
+)
+
+// batch judges by the header.
+func (f *Filter) batch(b *format.Batch) selection {
+	if !f.Active() {
+		return all
+	}
+	if f.Control && !b.Control() || f.ProducerID != nil && b.ProducerID != *f.ProducerID || !f.overlaps(b) {
+		return none
+	}
+	if f.Key != nil || f.Header != "" || f.FromTime != nil || f.ToTime != nil {
+		return some
+	}
+	if b.Count >= 1 && !f.cut(b) {
+		return all
+	}
+	return some
+}
+
+// overlaps reports whether the ranges of offsets and of time may have a part of b.
+func (f *Filter) overlaps(b *format.Batch) bool {
+	if f.From != nil && b.LastOffset < *f.From || f.FromTime != nil && b.MaxTimestamp < *f.FromTime {
+		return false
+	}
+	return f.To == nil || b.BaseOffset <= *f.To || b.Count < 0
+}
+
+// cut reports whether the offset range ends inside b.
+func (f *Filter) cut(b *format.Batch) bool {
+	return f.From != nil && b.BaseOffset < *f.From || f.To != nil && b.LastOffset > *f.To
+}
+
+// beyond reports whether no later batch of the file can pass.
+func (f *Filter) beyond(b *format.Batch) bool {
+	return f.To != nil && b.BaseOffset > *f.To && b.Count >= 0
+}
+
+// emptyPasses judges a batch without records, which has offsets and a producer but nothing else to match.
+func (f *Filter) emptyPasses(b *format.Batch) bool {
+	return f.Key == nil && f.Header == "" && f.FromTime == nil && f.ToTime == nil && f.overlaps(b)
+}
+
+// record judges one record of a batch that passed.
+func (f *Filter) record(b *format.Batch, r *format.Record) bool {
+	switch {
+	case f.From != nil && r.Offset < *f.From, f.To != nil && r.Offset > *f.To:
+		return false
+	case f.FromTime != nil && r.Timestamp < *f.FromTime, f.ToTime != nil && r.Timestamp > *f.ToTime:
+		return false
+	case f.Key != nil && (r.Key == nil || !bytes.Equal(r.Key, f.Key)):
+		return false
+	}
+	return f.Header == "" || f.hasHeader(r)
+}
+
+func (f *Filter) hasHeader(r *format.Record) bool {
+	headers := r.Headers
+	for range r.HeaderCount {
+		var key, value []byte
+		key, value, headers = format.NextHeader(headers)
+		if string(key) == f.Header && (f.HeaderValue == nil || value != nil && bytes.Equal(value, f.HeaderValue)) {
+			return true
+		}
+	}
+	return false
+}
+
+// window is --limit and --tail: units before skip are passed over, then left are printed (-1: all). Units are records in
+// a deep dump and batches in a shallow one. A nil window prints everything.
+type window struct {
+	skip, left, seen int64
+	counting         bool
+}
+
+// take counts a unit and reports whether to print it.
+func (w *window) take() bool {
+	if w == nil {
+		return true
+	}
+	w.seen++
+	switch {
+	case w.counting, w.seen <= w.skip, w.left >= 0 && w.seen > w.left:
+		return false
+	}
+	return true
+}
+
+// done reports whether nothing more will be printed.
+func (w *window) done() bool { return w != nil && !w.counting && w.left >= 0 && w.seen >= w.left }

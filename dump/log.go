@@ -1,0 +1,266 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// smallLog is the size in bytes up to which starting workers costs more than it brings.
+const smallLog = 256 << 10
+
+// log prints a .log or .checkpoint.
+func (d *dumper) log(f *logdir.File) error {
+	if err := d.head(f); err != nil {
+		return err
+	}
+	base := int64(0)
+	if f.Kind() == format.KindLog {
+		var err error
+		if base, err = f.RequireBase(); err != nil {
+			return err
+		}
+	}
+	if err := d.write(d.logHead(f, base)); err != nil {
+		return err
+	}
+	return f.View(func(data []byte) error {
+		if d.opts.MaxBytes > 0 && int64(len(data)) > d.opts.MaxBytes {
+			data = data[:d.opts.MaxBytes]
+		}
+		c := &cutter{d: d, f: f, data: data, order: newOrder(f, base), scan: format.NewScanner(data, d.seek(f, data, base), base)}
+		if d.opts.Compat {
+			c.scan.TrustLengths()
+		}
+		if d.opts.Jobs == 1 || len(data) <= smallLog || d.window != nil || d.opts.Output == Table {
+			return c.inline(d.worker(f))
+		}
+		return c.parallel()
+	})
+}
+
+// logHead is what stands between a file's name and its batches.
+func (d *dumper) logHead(f *logdir.File, base int64) []byte {
+	if d.opts.Output != Text || d.opts.Quiet {
+		return nil
+	}
+	switch {
+	case f.Kind() == format.KindLog:
+		return fmt.Appendf(nil, "Log starting offset: %d\n", base)
+	case f.Name.Bootstrap():
+		return []byte("KRaft bootstrap snapshot\n")
+	}
+	return fmt.Appendf(nil, "Snapshot end offset: %d, epoch: %d\n", f.Name.Base, f.Name.Epoch)
+}
+
+// cutter walks a file's headers and cuts it into runs.
+type cutter struct {
+	d     *dumper
+	f     *logdir.File
+	data  []byte
+	scan  *format.Scanner
+	order order
+	ready int64 // position up to which the pages were asked for
+}
+
+// fill puts the next batches into r and reports whether there was anything.
+func (c *cutter) fill(r *run) bool {
+	c.prepare()
+	for r.bytes < runBytes && len(r.batches) < runBatches && c.scan.Next() {
+		if hole := c.scan.Hole(); hole != nil {
+			r.hole = c.hole(*hole)
+			return true
+		}
+		b := c.scan.Batch()
+		if c.d.opts.Filter.beyond(b) {
+			c.scan.Stop()
+			break
+		}
+		r.problems = c.order.check(r.problems, b)
+		r.batches = append(r.batches, *b)
+		r.bytes += b.Size()
+	}
+	return len(r.batches) > 0
+}
+
+// hole takes over a hole. Where the real tool's output is wanted and that tool takes it for the end, it is the end.
+func (c *cutter) hole(h format.Hole) *format.Hole {
+	if c.d.opts.Compat && h.Next >= 0 && errors.Is(h.Err, format.ErrTruncated) {
+		h.Pos, h.Len, h.Next, h.NextOffset = h.Stop, int64(len(c.data))-h.Stop, -1, -1
+		c.scan.Stop()
+	}
+	c.order.skip(&h)
+	return &h
+}
+
+// prepare asks for the pages of the next window.
+func (c *cutter) prepare() {
+	const windowBytes = 8 << 20
+	if c.scan.Pos()+2*runBytes <= c.ready || c.ready == int64(len(c.data)) {
+		return
+	}
+	from := max(c.ready, c.scan.Pos())
+	c.ready = min(int64(len(c.data)), from+windowBytes)
+	if from < c.ready {
+		c.f.Prepare(c.data[from:c.ready])
+	}
+}
+
+func (c *cutter) inline(w *worker) error {
+	r := &run{}
+	for c.fill(r) {
+		if err := c.d.ctx.Err(); err != nil {
+			return &stopError{err}
+		}
+		if err := w.print(r); err != nil {
+			return err
+		}
+		if err := w.finish(r); err != nil {
+			return err
+		}
+		if c.d.window.done() {
+			break
+		}
+		*r = run{batches: r.batches[:0], problems: r.problems[:0]}
+	}
+	return nil
+}
+
+func (c *cutter) parallel() (err error) {
+	p := c.d.startPipeline(c.f)
+	defer func() {
+		if stopped := p.stop(); err == nil {
+			err = stopped
+		}
+	}()
+	for seq := 0; ; seq++ {
+		r := p.get()
+		r.seq = seq
+		if !c.fill(r) || p.failed() != nil {
+			return nil
+		}
+		p.tasks <- r
+		if err := c.d.ctx.Err(); err != nil {
+			return &stopError{err}
+		}
+	}
+}
+
+// order notices offsets and leader epochs that run backwards, from the headers alone.
+type order struct {
+	checkpoint bool
+	base       int64
+	next       int64 // the least base offset the next batch may have
+	epoch      int32
+	first      bool
+}
+
+func newOrder(f *logdir.File, base int64) order {
+	return order{checkpoint: f.Kind() == format.KindCheckpoint, base: base, next: base, epoch: -1, first: true}
+}
+
+// skip forgets what was expected before a hole.
+func (o *order) skip(h *format.Hole) {
+	if h.NextOffset >= 0 {
+		o.next = max(o.base, min(o.next, h.NextOffset))
+	}
+}
+
+// check appends what is wrong with b's place behind the batches before it.
+func (o *order) check(problems []problem, b *format.Batch) []problem {
+	if b.Magic < 0 || b.Magic > 2 {
+		problems = append(problems, damageAt(b, "magic is "+strconv.Itoa(int(b.Magic))+", and no broker writes that"+intactV2(b)))
+	} else if b.Magic < 2 {
+		if v2, ok := b.AsV2(); ok {
+			problems = append(problems, damageAt(b, "magic is "+strconv.Itoa(int(b.Magic))+intactV2(b)))
+			b = &v2
+		}
+	}
+	first := b.BaseOffset
+	switch {
+	case b.BaseOffset-o.base > 1<<31-1 && !o.checkpoint:
+		return append(problems, damageAt(b, fmt.Sprintf("base offset %d is more than 2^31-1 above the segment's %d", b.BaseOffset, o.base)))
+	case first < o.next && o.first:
+		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d is below %d, where the segment begins by its name", first, o.next)))
+	case first < o.next:
+		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d runs backwards: the batch before ended at %d", first, o.next-1)))
+	}
+	o.first = false
+	o.next = max(o.next, b.NextOffset())
+	if b.Legacy() {
+		return problems
+	}
+	switch {
+	case b.LeaderEpoch < -1:
+		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d is below -1", b.LeaderEpoch)))
+	case b.LeaderEpoch < o.epoch:
+		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d runs backwards: it was %d before", b.LeaderEpoch, o.epoch)))
+	}
+	o.epoch = max(o.epoch, b.LeaderEpoch)
+	return problems
+}
+
+func intactV2(b *format.Batch) string {
+	if v2, ok := b.AsV2(); ok {
+		return fmt.Sprintf("; by its checksum it is an intact record batch of magic 2, offsets %s", span(v2.BaseOffset, v2.LastOffset))
+	}
+	return ""
+}
+
+func damageAt(b *format.Batch, text string) problem {
+	return problem{text: fmt.Sprintf("byte %d: %s", b.Pos, text), damage: true}
+}
+
+// span prints an offset range.
+func span(first, last int64) string {
+	if first == last {
+		return strconv.FormatInt(first, 10)
+	}
+	return strconv.FormatInt(first, 10) + "–" + strconv.FormatInt(last, 10)
+}
+
+// holeProblem says what a hole is, what it cost and where reading goes on.
+func holeProblem(h *format.Hole) problem {
+	p := problem{damage: h.Kind != format.ZeroTail, fatalThere: errors.Is(h.Err, format.ErrValue)}
+	switch h.Kind {
+	case format.ZeroTail:
+		p.text = fmt.Sprintf("byte %d: zero tail: the last %d bytes are all zero (preallocated, or a crash before the data was written)", h.Pos, h.Len)
+		return p
+	case format.TornTail:
+		p.text = fmt.Sprintf("byte %d: torn tail: the file ends %d bytes into a batch (%v)%s", h.Pos, h.Len, h.Err, expecting(h))
+		return p
+	}
+	p.text = fmt.Sprintf("byte %d: damage: %v; ", h.Pos, h.Err)
+	if h.Next < 0 {
+		p.text += fmt.Sprintf("no intact batch follows in the remaining %d bytes%s", h.Len, expecting(h))
+		if h.GaveUp {
+			p.text += " (the search was cut short: too many false beginnings)"
+		}
+		return p
+	}
+	p.text += fmt.Sprintf("%d bytes skipped%s; reading goes on at byte %d, offset %d", h.Len, lost(h), h.Next, h.NextOffset)
+	return p
+}
+
+func expecting(h *format.Hole) string {
+	if h.Expected < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; lost from offset %d on", h.Expected)
+}
+
+func lost(h *format.Hole) string {
+	if h.Expected < 0 || h.NextOffset <= h.Expected {
+		return ""
+	}
+	return ", offsets " + span(h.Expected, h.NextOffset-1) + " lost"
+}
+
+// foundInvalid is the real tool's line about a tail, printed where its reading and ours end there.
+func foundInvalid(dst []byte, f *logdir.File, h *format.Hole) []byte {
+	return fmt.Appendf(dst, "Found %d invalid bytes at the end of %s\n", h.Len, filepath.Base(f.Path))
+}

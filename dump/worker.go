@@ -1,0 +1,246 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// worker prints runs of one file. It is used by one goroutine.
+type worker struct {
+	d       *dumper
+	f       *logdir.File
+	printer printer
+	reader  *format.RecordReader
+	buf     []byte
+	record  format.Record
+	await   func(*run) // blocks until the run's output may be written
+	current *run
+	gaps    gaps
+	whole   bool // every record is read, so that gaps between them mean something
+}
+
+// printer turns items into bytes of one output form.
+type printer interface {
+	batch(dst []byte, b *format.Batch, computed uint32, valid bool) []byte
+	record(dst []byte, b *format.Batch, r *format.Record) []byte
+	hole(dst []byte, h *format.Hole) []byte
+	// flush is called when a run is complete.
+	flush(dst []byte) []byte
+}
+
+func (d *dumper) newWorker(f *logdir.File) *worker {
+	w := &worker{d: d, await: func(*run) {}, whole: !d.opts.Filter.Active() && d.window == nil}
+	w.reader = format.NewRecordReader(d.opts.MaxBatchBytes, w)
+	w.turnTo(f)
+	return w
+}
+
+// worker is the one of the dumper's own goroutine, kept from file to file.
+func (d *dumper) worker(f *logdir.File) *worker {
+	if d.own == nil {
+		d.own = d.newWorker(f)
+		return d.own
+	}
+	d.own.turnTo(f)
+	return d.own
+}
+
+func (w *worker) turnTo(f *logdir.File) {
+	w.f = f
+	w.printer = w.d.newPrinter(f)
+}
+
+// Enter waits for the run's turn before a very large batch is decompressed, so that only one is at a time.
+func (w *worker) Enter() { w.await(w.current) }
+
+// Leave has nothing to do: the turn ends with the run.
+func (w *worker) Leave() {}
+
+// print formats a run into the buffer; a full buffer is written when the run's turn has come.
+func (w *worker) print(r *run) error {
+	w.current = r
+	w.gaps.reset()
+	for i := range r.batches {
+		if err := w.printBatch(r, &r.batches[i]); err != nil {
+			return err
+		}
+		if w.d.window.done() {
+			r.hole = nil
+			break
+		}
+	}
+	if r.hole != nil {
+		w.printHole(r)
+	}
+	w.buf = w.printer.flush(w.buf)
+	return nil
+}
+
+func (w *worker) printHole(r *run) {
+	r.problems = append(r.problems, holeProblem(r.hole))
+	if w.d.opts.MaxBytes > 0 && r.hole.Next < 0 {
+		r.problems = r.problems[:len(r.problems)-1]
+		return
+	}
+	w.buf = w.printer.hole(w.buf, r.hole)
+}
+
+// finish writes what is left of a run, in its turn.
+func (w *worker) finish(r *run) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	for _, p := range r.problems {
+		w.d.tell(w.f, p)
+	}
+	w.d.summary.addGaps(w.f, &w.gaps)
+	return nil
+}
+
+// abandon forgets output that will not be written.
+func (w *worker) abandon() { w.buf = w.buf[:0] }
+
+func (w *worker) flush() error {
+	err := w.d.write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// tell reports a problem.
+func (d *dumper) tell(f *logdir.File, p problem) {
+	d.result.Damage = d.result.Damage || p.damage
+	d.result.Incomplete = d.result.Incomplete || p.incomplete
+	if p.fatalThere && d.opts.Compat {
+		fmt.Fprintf(d.errOut, "kseg: %s: %s\n", f.Display, p.text)
+		return
+	}
+	d.say(f, p.text)
+}
+
+func (w *worker) printBatch(r *run, b *format.Batch) error {
+	o := &w.d.opts
+	selected := o.Filter.batch(b)
+	if selected == none {
+		return nil
+	}
+	computed := b.ComputeCRC()
+	valid := computed == b.CRC && (b.Legacy() || len(b.Raw) >= format.BatchHeaderSize)
+	if !valid {
+		if _, v2 := b.AsV2(); !v2 {
+			r.problems = append(r.problems, checksumProblem(b, computed))
+		}
+	}
+	if !o.Deep && selected == all && w.d.window == nil {
+		w.buf = w.printer.batch(w.buf, b, computed, valid)
+		return w.spill(r)
+	}
+	return w.printDeep(r, b, computed, valid, selected)
+}
+
+// spill writes a full buffer when the run's turn has come.
+func (w *worker) spill(r *run) error {
+	if len(w.buf) < flushBytes {
+		return nil
+	}
+	w.await(r)
+	return w.flush()
+}
+
+// printDeep prints a batch and those of its records that pass. The batch's line comes with the first of them; a batch
+// without records is judged by its header.
+func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool, selected selection) error {
+	o := &w.d.opts
+	printed := false
+	head := func() {
+		if !printed {
+			w.buf = w.printer.batch(w.buf, b, computed, valid)
+			printed = true
+		}
+	}
+	if !o.Deep {
+		if (selected == all || w.anyRecord(b)) && w.d.window.take() {
+			head()
+		}
+		return w.spill(r)
+	}
+	if selected == all && w.d.window == nil {
+		head()
+	}
+	readable := readable(b)
+	w.reader.Reset(readable)
+	for w.reader.Next(&w.record) {
+		if w.whole {
+			w.gaps.add(w.record.Offset)
+		}
+		if selected != all && !o.Filter.record(b, &w.record) || !w.d.window.take() {
+			continue
+		}
+		head()
+		w.buf = w.printer.record(w.buf, readable, &w.record)
+		if err := w.spill(r); err != nil {
+			return err
+		}
+		if w.d.window.done() {
+			return nil
+		}
+	}
+	if err := w.reader.Err(); err != nil {
+		if o.Filter.overlaps(b) && w.d.window == nil {
+			head()
+		}
+		r.problems = append(r.problems, recordProblem(b, err, w.reader.Compressed()))
+	} else if b.Count == 0 && o.Filter.emptyPasses(b) && w.d.window == nil {
+		head()
+	}
+	return w.spill(r)
+}
+
+// readable is b as it can be read: as a record batch where only the magic byte is damaged.
+func readable(b *format.Batch) *format.Batch {
+	if v2, ok := b.AsV2(); ok {
+		return &v2
+	}
+	return b
+}
+
+// anyRecord reports whether a record of b passes the filter, or may, where it cannot be read.
+func (w *worker) anyRecord(b *format.Batch) bool {
+	w.reader.Reset(readable(b))
+	for w.reader.Next(&w.record) {
+		if w.d.opts.Filter.record(b, &w.record) {
+			return true
+		}
+	}
+	return w.reader.Err() != nil && w.d.opts.Filter.overlaps(b)
+}
+
+func checksumProblem(b *format.Batch, computed uint32) problem {
+	if !b.Legacy() && len(b.Raw) < format.BatchHeaderSize {
+		return damageAt(b, fmt.Sprintf("batch of %d bytes: shorter than its header of 61", len(b.Raw)))
+	}
+	text := fmt.Sprintf("checksum mismatch in the batch of offsets %s: stored %d, computed %d", span(b.BaseOffset, b.LastOffset), b.CRC, computed)
+	if pos, bit, ok := b.FlippedBit(); ok {
+		text += fmt.Sprintf("; one flipped bit explains it: byte %d, bit %d", pos, bit)
+	}
+	return damageAt(b, text)
+}
+
+func recordProblem(b *format.Batch, err error, compressed bool) problem {
+	p := damageAt(b, fmt.Sprintf("the batch of offsets %s cannot be read to its end: %v%s", span(b.BaseOffset, b.LastOffset), err, where(compressed)))
+	p.fatalThere = true
+	if errors.Is(err, format.ErrTooLarge) {
+		p.damage, p.incomplete = false, true
+		p.text += "; give a larger --max-batch-bytes to read it"
+	}
+	return p
+}
+
+func where(compressed bool) string {
+	if compressed {
+		return " (bytes of the decompressed records)"
+	}
+	return ""
+}
