@@ -56,8 +56,9 @@ oracle: ## compare with the real tools, run again (needs Java 17, and Maven or K
 	  mvn -q -B -f testdata/oracle/pom.xml dependency:copy-dependencies -DoutputDirectory="$(ORACLE_LIB)"; fi
 	KSEG_ORACLE_LIB="$(ORACLE_LIB)" $(GO) test -tags oracle -count=1 -run Oracle ./...
 
-bench: ## run the benchmarks
+bench: ## run the benchmarks, then time kseg beside the real tool (if KSEG_ORACLE_LIB is set) and a bare loop
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) run ./internal/bench
 
 docs: ## rewrite what is generated: README's examples, man pages
 	$(GO) generate ./...

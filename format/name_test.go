@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// The offsets are those of LogFileUtils.offsetFromFile and Snapshots.parse of Kafka 4.4.0.
 func TestParseFileName(t *testing.T) {
 	for _, want := range []FileName{
 		{Raw: "00000000000000000000.log", Kind: KindLog, HasBase: true, Epoch: -1},
@@ -34,6 +35,7 @@ func TestParseFileName(t *testing.T) {
 		{Raw: "00000000000000000090-0000000003.checkpoint.deleted", Kind: KindCheckpoint, Suffix: "deleted", Base: 90, HasBase: true, Epoch: 3},
 		{Raw: "00000000000000000090-0000000003-812734.checkpoint.part", Kind: KindCheckpoint, Suffix: "part", Base: 90, HasBase: true, Epoch: 3},
 		{Raw: "90-3.checkpoint", Kind: KindCheckpoint, Epoch: -1},
+		{Raw: "00000000000000000090x0000000003zz.checkpoint", Kind: KindCheckpoint, Base: 90, HasBase: true, Epoch: 3},
 		{Raw: "bootstrap.checkpoint", Kind: KindCheckpoint, Epoch: -1},
 		{Raw: "leader-epoch-checkpoint", Kind: KindLeaderEpochCheckpoint, Epoch: -1},
 		{Raw: "leader-epoch-checkpoint.tmp", Kind: KindLeaderEpochCheckpoint, Suffix: "tmp", Epoch: -1},
@@ -93,6 +95,7 @@ func TestDumpOrderOfNames(t *testing.T) {
 	}
 }
 
+// The answers are those of LocalLog.parseTopicPartitionName of Kafka 4.4.0.
 func TestParsePartitionDir(t *testing.T) {
 	const uuid = "9d1af414dfad4170b9dd4c579d54a944"
 	for _, c := range []struct {
@@ -120,6 +123,9 @@ func TestParsePartitionDir(t *testing.T) {
 		{"-delete", PartitionDir{}, false},
 		{"remote-log-index-cache", PartitionDir{}, false},
 		{"lost+found", PartitionDir{}, false},
+		{"orders-3.x.y-delete", PartitionDir{}, false},
+		{"orders-3." + uuid + "-delete-future", PartitionDir{"orders", 3, uuid + "-delete", "future"}, true},
+		{"--3", PartitionDir{"-", 3, "", ""}, true},
 		{"orders-", PartitionDir{}, false},
 		{"-3", PartitionDir{}, false},
 		{"orders", PartitionDir{}, false},

@@ -1,6 +1,7 @@
 package logdir
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -25,8 +26,7 @@ func populate(window []byte) {
 	}
 	span := pageSpan(window)
 	if !noPopulate.Load() {
-		err := unix.Madvise(span, unix.MADV_POPULATE_READ)
-		if err != unix.EINVAL {
+		if err := unix.Madvise(span, unix.MADV_POPULATE_READ); !errors.Is(err, unix.EINVAL) {
 			return
 		}
 		noPopulate.Store(true)

@@ -1,6 +1,7 @@
 package logdir
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -113,34 +114,34 @@ func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 }
 
 // ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
-// more than max bytes is not read: the error wraps format.ErrTooLarge.
-func (f *File) ReadSmall(max int64) ([]byte, error) {
+// more than limit bytes is not read: the error wraps format.ErrTooLarge.
+func (f *File) ReadSmall(limit int64) ([]byte, error) {
 	file, size, err := f.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if size > max {
+	if size > limit {
 		return nil, fmt.Errorf("%s: %w: it has %d bytes, and a %s is read up to %d",
-			f.Display, format.ErrTooLarge, size, f.Kind().Title(), max)
+			f.Display, format.ErrTooLarge, size, f.Kind().Title(), limit)
 	}
 	return f.readAt(file, make([]byte, size))
 }
 
-// readHead reads the first max bytes, or what there is.
-func (f *File) readHead(max int64) ([]byte, error) {
+// readHead reads the first n bytes, or what there is.
+func (f *File) readHead(n int64) ([]byte, error) {
 	file, size, err := f.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return f.readAt(file, make([]byte, min(size, max)))
+	return f.readAt(file, make([]byte, min(size, n)))
 }
 
 // readAt fills b from the start of the file, as far as it goes: it may have been truncated since its size was asked.
 func (f *File) readAt(file *os.File, b []byte) ([]byte, error) {
 	n, err := file.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", f.Display, bareError(err))
 	}
 	return b[:n], nil

@@ -168,7 +168,7 @@ func foreignDir(arg string, entries []fs.DirEntry) error {
 			e.Looks = "a directory of Redpanda's, whose format is another one"
 			return e
 		}
-		if sub := filepath.Join(arg, entry.Name()); isDir(arg, entry) && holdsKafka(sub) {
+		if sub := filepath.Join(arg, entry.Name()); isDir(arg, entry) && classOf(sub, lookDepth) != isForeign {
 			hosts = append(hosts, sub)
 		}
 	}

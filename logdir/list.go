@@ -22,18 +22,14 @@ const (
 )
 
 // classifyDir tells a partition's directory from a log directory by what it holds, since both may have any name: a log
-// directory called kafka-1 is common, and so is a folder backup with the files of one partition.
-func classifyDir(dir string, entries []fs.DirEntry) dirClass {
-	var partitionFiles, stateFiles, partitionDirs bool
+// directory called kafka-1 is common, and so is a folder backup with the files of one partition. A directory that holds
+// kafka-1 and kafka-2 is neither, so directories with a partition's name are looked into, to the given depth.
+func classifyDir(dir string, entries []fs.DirEntry, depth int) dirClass {
+	var partitionFiles, stateFiles bool
 	for _, e := range entries {
-		if isDir(dir, e) {
-			_, ok := format.ParsePartitionDir(e.Name())
-			partitionDirs = partitionDirs || ok
-			continue
-		}
 		name := format.ParseFileName(e.Name())
 		switch {
-		case name.Kind == format.KindUnknown || name.Kind == format.KindLock:
+		case name.Kind == format.KindUnknown || name.Kind == format.KindLock || isDir(dir, e):
 		case name.Kind.HasOffset():
 			// server.log is no segment, and bootstrap.checkpoint is at home in both.
 			partitionFiles = partitionFiles || name.HasBase
@@ -45,13 +41,37 @@ func classifyDir(dir string, entries []fs.DirEntry) dirClass {
 	}
 	_, _, named := partitionName(dir)
 	switch {
-	case partitionFiles && (!partitionDirs || named && !stateFiles):
-		return isPartition
-	case stateFiles || partitionDirs:
+	case stateFiles && !partitionFiles:
 		return isLogDir
+	case partitionFiles && named && !stateFiles:
+		return isPartition
+	case holdsPartition(dir, entries, depth):
+		return isLogDir
+	case partitionFiles:
+		return isPartition
 	}
 	return isForeign
 }
+
+// holdsPartition reports whether one of the entries is a partition's directory: by its name, and not a log directory.
+func holdsPartition(dir string, entries []fs.DirEntry, depth int) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		_, ok := format.ParsePartitionDir(e.Name())
+		return ok && isDir(dir, e) && (depth == 0 || classOf(filepath.Join(dir, e.Name()), depth-1) != isLogDir)
+	})
+}
+
+// classOf lists a directory to classify it; one that cannot be listed is foreign.
+func classOf(dir string, depth int) dirClass {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return isForeign
+	}
+	return classifyDir(dir, entries, depth)
+}
+
+// lookDepth is how deep classifyDir looks from an operand: into its partitions, and whether those hold partitions.
+const lookDepth = 1
 
 // isDir reports whether an entry is a directory, or a link to one.
 func isDir(dir string, e fs.DirEntry) bool {
@@ -180,10 +200,4 @@ func segmentsOf(p *Partition) []*Segment {
 		segments = append(segments, s)
 	}
 	return segments
-}
-
-// holdsKafka reports whether a directory would be a good operand.
-func holdsKafka(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && classifyDir(dir, entries) != isForeign
 }

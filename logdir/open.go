@@ -249,8 +249,6 @@ func statError(arg string, err error) error {
 	switch {
 	case arg == "":
 		return errors.New("an empty path leads nowhere; is a variable unset?")
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w", arg, bareError(err))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w; run as the broker's user, or on a copy", arg, bareError(err))
 	}
@@ -265,7 +263,10 @@ func (o *opener) directory(arg string, op *Operand) bool {
 		op.Err = statError(arg, err)
 		return true
 	}
-	switch classifyDir(arg, entries) {
+	if err != nil {
+		o.problem(arg, fmt.Errorf("%w; what was listed before that is read", statError(arg, err)))
+	}
+	switch classifyDir(arg, entries, lookDepth) {
 	case isPartition:
 		name, dir, named := partitionName(arg)
 		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: "."}

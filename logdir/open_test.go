@@ -177,6 +177,8 @@ func TestLogDirectoriesNamedLikePartitions(t *testing.T) {
 		{[]string{"meta.properties"}, isLogDir},
 		{[]string{"meta.properties", "bootstrap.checkpoint"}, isLogDir},
 		{[]string{"orders-3/"}, isLogDir},
+		{[]string{"orders-3/" + base0 + ".log"}, isLogDir},
+		{[]string{"kafka-2/meta.properties", "kafka-3/orders-0/" + base0 + ".log"}, isForeign},
 		{[]string{base0 + ".log", "meta.properties", "orders-3/"}, isLogDir},
 		{[]string{base0 + ".log"}, isPartition},
 		{[]string{base0 + ".log", "backup-1/"}, isPartition},
@@ -191,7 +193,7 @@ func TestLogDirectoriesNamedLikePartitions(t *testing.T) {
 		root := tree(t, append([]string{"kafka-1/"}, prefixed("kafka-1/", c.names)...)...)
 		entries, err := os.ReadDir(filepath.Join(root, "kafka-1"))
 		must(t, err)
-		if got := classifyDir(filepath.Join(root, "kafka-1"), entries); got != c.want {
+		if got := classifyDir(filepath.Join(root, "kafka-1"), entries, lookDepth); got != c.want {
 			t.Errorf("%v: got %d, want %d", c.names, got, c.want)
 		}
 	}

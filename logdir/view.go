@@ -65,15 +65,21 @@ type mapping struct {
 // below holds for one goroutine. An empty file gives an empty slice.
 //
 // If the file loses bytes while fn reads them, or the device fails, View returns a *FaultError instead of crashing,
-// whatever code touched the byte: a checksum, a copy, a decompressor. All other panics pass.
+// whatever code touched the byte: a checksum, a copy, a decompressor. All other panics pass. Lost bytes of the page that
+// the file now ends in read as zeros without a fault, so the last View returns a *FaultError also if the file is shorter
+// than it was, unless fn had an error of its own.
 //
 // If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not called.
-func (f *File) View(fn func(b []byte) error) error {
+func (f *File) View(fn func(b []byte) error) (err error) {
 	m, err := f.acquire()
 	if err != nil {
 		return err
 	}
-	defer f.release(m)
+	defer func() {
+		if lost := f.release(m); err == nil {
+			err = lost
+		}
+	}()
 	return f.guard(m, fn)
 }
 
@@ -87,15 +93,20 @@ func (f *File) guard(m *mapping, fn func(b []byte) error) (err error) {
 		}
 		pos, ok := m.faultPos(r)
 		if !ok {
-			panic(r)
+			panic(r) //nolint:forbidigo // a fault elsewhere is a mistake of this program
 		}
-		now := int64(-1)
-		if info, statErr := m.file.Stat(); statErr == nil {
-			now = info.Size()
-		}
-		err = &FaultError{Display: f.Display, Pos: pos, Mapped: int64(len(m.data)), Now: now}
+		err = &FaultError{Display: f.Display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen()}
 	}()
 	return fn(m.data)
+}
+
+// presentLen is the length of the file now, -1 if it cannot be asked.
+func (m *mapping) presentLen() int64 {
+	info, err := m.file.Stat()
+	if err != nil {
+		return -1
+	}
+	return info.Size()
 }
 
 // faultPos is the position in the file of the address whose access made the runtime panic with r, if it lies in m.
@@ -127,23 +138,28 @@ func (f *File) acquire() (*mapping, error) {
 	return f.mapping, nil
 }
 
-// release unmaps the file when its last View ends.
-func (f *File) release(m *mapping) {
+// release unmaps the file when its last View ends, and says so if it has become shorter meanwhile.
+func (f *File) release(m *mapping) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.refs--
 	if m.refs > 0 {
-		return
+		return nil
 	}
 	f.mapping = nil
+	mapped := int64(len(m.data))
 	if f.gentle != nil {
-		m.drop(0, int64(len(m.data)))
+		m.drop(0, mapped)
 	}
-	if len(m.data) > 0 {
-		// Unmapping a mapping that mmap returned cannot fail.
-		_ = unix.Munmap(m.data)
+	now := m.presentLen()
+	if mapped > 0 {
+		_ = unix.Munmap(m.data) // cannot fail for what Mmap returned
 	}
 	m.file.Close()
+	if now >= 0 && now < mapped {
+		return &FaultError{Display: f.Display, Pos: now, Mapped: mapped, Now: now}
+	}
+	return nil
 }
 
 func (f *File) mmap() (*mapping, error) {
@@ -162,7 +178,7 @@ func (f *File) mmap() (*mapping, error) {
 	m.data, err = unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w", f.Display, err)
+		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w; a copy on a local disk can", f.Display, err)
 	}
 	adviseSequential(m.data)
 	if f.gentle != nil {

@@ -215,8 +215,8 @@ func TestAFaultInOneGoroutineLeavesTheOthersAlone(t *testing.T) {
 		wg.Wait()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if !errors.Is(err, ErrVanished) {
+		t.Fatalf("the last View does not say that the file has become shorter: %v", err)
 	}
 	for range 8 {
 		if err := <-faults; !errors.Is(err, ErrVanished) {
@@ -230,6 +230,21 @@ func TestAFaultInOneGoroutineLeavesTheOthersAlone(t *testing.T) {
 
 //go:noinline
 func sink2(byte) {}
+
+func TestLostBytesThatReadAsZerosAreAnError(t *testing.T) {
+	f := openFile(t, bytes.Repeat([]byte{1}, 1000))
+	err := f.View(func(b []byte) error {
+		must(t, os.Truncate(f.Path, 100))
+		if b[500] != 0 {
+			t.Error("the kernel keeps lost bytes")
+		}
+		return nil
+	})
+	var fault *FaultError
+	if !errors.As(err, &fault) || fault.Pos != 100 || fault.Mapped != 1000 || fault.Now != 100 {
+		t.Fatal(err)
+	}
+}
 
 func TestOtherPanicsPass(t *testing.T) {
 	f := openFile(t, []byte("x"))
