@@ -12,12 +12,25 @@ import (
 //go:embed topics/*.md
 var topicFiles embed.FS
 
-// topics are the help texts that belong to no command, in the order of the help.
-var topics = []struct{ name, short string }{
-	{"exit-codes", "What the exit codes mean, for scripts"},
-	{"operands", "What PATH can be, and how to narrow it"},
-	{"payloads", "How keys, values and header values are shown"},
-	{"times", "How points in time are given and shown"},
+// A Topic is a help text that belongs to no command.
+type Topic struct {
+	Name  string // as in kseg help NAME
+	Short string
+	Text  string // Markdown, without the last line end
+}
+
+// Topics are the help topics in the order of the help.
+func Topics() []Topic {
+	topics := []Topic{
+		{Name: "exit-codes", Short: "What the exit codes mean, for scripts"},
+		{Name: "operands", Short: "What PATH can be, and how to narrow it"},
+		{Name: "payloads", Short: "How keys, values and header values are shown"},
+		{Name: "times", Short: "How points in time are given and shown"},
+	}
+	for i := range topics {
+		topics[i].Text = topicText(topics[i].Name)
+	}
+	return topics
 }
 
 // topicText returns the text of a topic, without its last line end.
@@ -29,8 +42,8 @@ func topicText(name string) string {
 // newTopicCommands returns a command without a run function for each topic, which is what cobra takes for one.
 func newTopicCommands() []*cobra.Command {
 	var commands []*cobra.Command
-	for _, topic := range topics {
-		commands = append(commands, &cobra.Command{Use: topic.name, Short: topic.short, Long: topicText(topic.name)})
+	for _, topic := range Topics() {
+		commands = append(commands, &cobra.Command{Use: topic.Name, Short: topic.Short, Long: topic.Text})
 	}
 	return commands
 }

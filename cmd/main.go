@@ -43,6 +43,9 @@ func (env *Env) catch(code *int) {
 	*code = codeIncomplete
 }
 
+// Commands returns the command tree for the generators of docs/; running it prints nothing.
+func Commands() *cobra.Command { return newRootCommand(newEnv(nil, io.Discard, io.Discard)) }
+
 // newRootCommand lists the verbs.
 func newRootCommand(env *Env) *cobra.Command {
 	root := &cobra.Command{

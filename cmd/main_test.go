@@ -180,3 +180,11 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestTopicsHaveTexts(t *testing.T) {
+	for _, topic := range Topics() {
+		if len(topic.Text) < 100 {
+			t.Errorf("the text of %s is %q", topic.Name, topic.Text)
+		}
+	}
+}

@@ -1,89 +1,237 @@
-package cmd_test
+package cmd
 
 import (
+	"compress/gzip"
+	"crypto/sha256"
 	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kseg/cmd"
 	"kseg/internal/fixture"
 )
 
+var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
+
+// TestMain lets the test binary be kseg: the transcripts find it under that name in their PATH.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"kseg": func() { os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-	})
+	if filepath.Base(os.Args[0]) == "kseg" {
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(runTests(m))
 }
 
-// TestScripts runs the transcripts of testdata/script. Besides testscript's own commands they know
-//
-//	copy CASE [NAME]     a folder of testdata/logdirs, copied here under its own or that name
-//	damage RECIPE [NAME] the same of a damaged partition
-//	code N COMMAND...    run a command that must end with that exit code
-func TestScripts(t *testing.T) {
-	recipes := map[string]fixture.Recipe{}
-	for _, r := range fixture.Recipes(t) {
-		recipes[r.Name] = r
+func runTests(m *testing.M) int {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
 	}
+	bin, err := os.MkdirTemp("", "kseg-bin")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(bin)
+	if err := os.Symlink(self, filepath.Join(bin, "kseg")); err != nil {
+		panic(err)
+	}
+	os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return m.Run()
+}
+
+// TestScripts runs the transcripts of testdata/script; -update rewrites what their cmp commands expect. Beside the commands
+// of testscript they have
+//
+//	[!] kseg ARGS...       run kseg (with !: it must not end with 0), and hold that it changed nothing outside out/
+//	code N [COMMAND...]    the exit code of COMMAND, or of the last kseg
+//	copy CASE [DEST]       copy testdata/logdirs/CASE to DEST (default: its last element)
+//	damage RECIPE [DEST]   copy the partition of a recipe of testdata/damage, changed as it says
+//	step DIR STEP...       change files of DIR by one more step in the language of the recipes
+//	ungzip FILE            expand FILE.gz
+//	jsonschema FILE        hold every line against docs/json-schema.json (stdout is the last output)
+//
+// A terminal is had by "ttyin FILE", then exec sh -c 'kseg ... >/dev/tty', then ttyout. Files that a verb is asked to write
+// belong into out/.
+func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("..", "testdata", "script"),
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		UpdateScripts:       os.Getenv("KSEG_UPDATE_SCRIPTS") != "",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"copy": func(ts *testscript.TestScript, neg bool, args []string) {
-				ts.Check(copyCase(ts, args))
-			},
-			"damage": func(ts *testscript.TestScript, neg bool, args []string) {
-				if len(args) == 0 || recipes[args[0]].Base == "" {
-					ts.Fatalf("damage RECIPE [NAME]: no such recipe")
-				}
-				recipe := recipes[args[0]]
-				args[0] = recipe.Base
-				ts.Check(copyCase(ts, args))
-				ts.Check(fixture.ApplyTo(ts.MkAbs(copyName(args)), recipe.Steps))
-			},
-			"code": runForCode,
+		Dir:                filepath.Join("..", "testdata", "script"),
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TZ", "America/St_Johns") // every time is to be printed in UTC
+			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv("ESC", "\x1b")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"kseg":       scriptKseg,
+			"code":       scriptCode,
+			"copy":       scriptCopy,
+			"damage":     scriptDamage,
+			"step":       scriptStep,
+			"ungzip":     scriptUngzip,
+			"jsonschema": scriptJSONSchema,
 		},
 	})
 }
 
-func copyName(args []string) string {
-	if len(args) > 1 {
-		return args[1]
+// codeVariable keeps the last exit code, in the environment because that is a script's own.
+const codeVariable = "KSEG_LAST_CODE"
+
+func scriptKseg(ts *testscript.TestScript, neg bool, args []string) {
+	if code := runKseg(ts, args); neg == (code == 0) {
+		ts.Fatalf("kseg ended with code %d", code)
 	}
-	return path.Base(args[0])
 }
 
-func copyCase(ts *testscript.TestScript, args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: copy CASE [NAME]")
+// runKseg returns the exit code, and fails the script if anything is not as it was before.
+func runKseg(ts *testscript.TestScript, args []string) int {
+	before := treeState(ts)
+	code := run(ts, "kseg", args)
+	ts.Setenv(codeVariable, strconv.Itoa(code))
+	for name, state := range treeState(ts) {
+		if before[name] != state {
+			ts.Fatalf("kseg has changed or made %s", name)
+		}
+		delete(before, name)
 	}
-	return fixture.Copy(ts.MkAbs(copyName(args)), args[0])
+	for name := range before {
+		ts.Fatalf("kseg has removed %s", name)
+	}
+	return code
 }
 
-// runForCode implements "code N COMMAND...".
-func runForCode(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: code N COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
+func run(ts *testscript.TestScript, command string, args []string) (code int) {
+	err := ts.Exec(command, args...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
+		return exit.ExitCode()
 	}
-	if got != want {
-		ts.Fatalf("code %d, want %d", got, want)
+	ts.Check(err)
+	return 0
+}
+
+// treeState describes every file below the script's folder, out/ excepted: its mode, size, modification time and content.
+func treeState(ts *testscript.TestScript) map[string]string {
+	work := ts.Getenv("WORK")
+	states := map[string]string{}
+	ts.Check(filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if path == filepath.Join(work, "out") {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		state := fmt.Sprint(info.Mode(), info.ModTime())
+		if info.Mode().IsRegular() {
+			sum, err := fileSum(path)
+			if err != nil {
+				return err
+			}
+			state += fmt.Sprint(info.Size(), sum)
+		}
+		states[path] = state
+		return nil
+	}))
+	return states
+}
+
+// fileSum hashes a file; one without read permission has only its metadata.
+func fileSum(path string) (sum string, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return "", nil
 	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, f)
+	return string(hash.Sum(nil)), err
+}
+
+func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: code N [COMMAND...]")
+	}
+	got := ts.Getenv(codeVariable)
+	switch {
+	case len(args) > 1 && args[1] == "kseg":
+		got = strconv.Itoa(runKseg(ts, args[2:]))
+	case len(args) > 1:
+		got = strconv.Itoa(run(ts, args[1], args[2:]))
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// destination is the folder to copy to: the second argument, or what the first is called.
+func destination(ts *testscript.TestScript, name string, args []string) string {
+	dst := filepath.Base(name)
+	if len(args) > 1 {
+		dst = args[1]
+	}
+	return ts.MkAbs(dst)
+}
+
+func scriptCopy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: copy CASE [DEST]")
+	}
+	ts.Check(fixture.Copy(destination(ts, args[0], args), args[0]))
+}
+
+func scriptDamage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: damage RECIPE [DEST]")
+	}
+	r, err := fixture.FindRecipe(args[0])
+	ts.Check(err)
+	dst := destination(ts, r.Base, args)
+	ts.Check(fixture.Copy(dst, r.Base))
+	ts.Check(fixture.ApplyTo(dst, r.Steps))
+}
+
+func scriptStep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: step DIR STEP...")
+	}
+	ts.Check(fixture.ApplyTo(ts.MkAbs(args[0]), strings.Join(args[1:], " ")))
+}
+
+func scriptUngzip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: ungzip FILE")
+	}
+	name, ok := strings.CutSuffix(ts.MkAbs(args[0]), ".gz")
+	if !ok {
+		ts.Fatalf("%s does not end in .gz", args[0])
+	}
+	r, err := gzip.NewReader(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	data, err := io.ReadAll(r)
+	ts.Check(err)
+	ts.Check(os.WriteFile(name, data, 0o644))
+	ts.Check(os.Remove(name + ".gz"))
+}
+
+func scriptJSONSchema(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: jsonschema FILE")
+	}
+	ts.Check(fixture.CheckJSONLines(ts.ReadFile(args[0])))
 }

@@ -20,7 +20,7 @@ func needPaths(_ *cobra.Command, args []string) error {
 // noOperands is the Args of a command that takes none.
 func noOperands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageErrorf("%s takes no operand, but %q was given", cmd.CommandPath(), args[0])
+		return usageErrorf("%s takes no operand, but %q was given", cmd.Name(), args[0])
 	}
 	return nil
 }
@@ -48,7 +48,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
-	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return usageErrorf("there is no flag -%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
 		if near := nearest(name, flagNames(cmd)); near != "" {
 			return usageErrorf("there is no flag --%s; did you mean --%s?", name, near)
