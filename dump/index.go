@@ -39,11 +39,11 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 	return d.withLog(f, func(log []byte) error {
 		return f.View(func(raw []byte) error {
 			x := format.NewOffsetIndex(raw, base)
-			if d.opts.SanityCheck {
-				return d.sanity(f, offsetIndexFault(x))
-			}
 			if x.Len() == 0 {
 				return d.emptyIndex(f)
+			}
+			if d.opts.SanityCheck {
+				return d.sanity(f, offsetIndexFault(x))
 			}
 			if log != nil && len(log) == 0 && x.ZeroTail() == x.Len() {
 				return nil
