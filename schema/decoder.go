@@ -97,7 +97,7 @@ func (d *Decoder) decodeKey(key []byte) bool {
 	}
 	r.Key.record, r.Key.Name = rec, rec.name
 	if r.Key.Complete = d.key.read(rec.key, 0); !r.Key.Complete {
-		r.Err = bodyError(&d.key, 0, "key")
+		r.Err = bodyError(&d.key, typ, "key") // the type, which was the version once
 	}
 	return r.Key.Complete
 }

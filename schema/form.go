@@ -40,11 +40,10 @@ func (d *Decoder) consumerMessage(f form) *message {
 	return d.catalog.assignment
 }
 
-// readConsumer decodes a subscription or an assignment onto the inner tape, as ConsumerProtocol does: behind an int16
-// version, of which those to come are read as the newest.
+// readConsumer decodes a subscription or an assignment onto the inner tape: behind an int16 version, which is not checked.
 func (d *Decoder) readConsumer(m *message, b []byte) bool {
 	t := &d.inner
 	t.reset(b)
 	version := t.c.Int16("consumer protocol version")
-	return t.c.OK() && version >= m.lowest && t.read(m, min(version, m.highest))
+	return t.c.OK() && t.read(m, version)
 }

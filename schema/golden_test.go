@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kseg/format"
 	"kseg/internal/fixture"
 )
@@ -22,51 +24,45 @@ func TestDecodedLikeTheRealTool(t *testing.T) {
 			t.Errorf("%s: no internal topic", name)
 			continue
 		}
-		lines := recordLines(fixture.Golden(t, name))
-		for _, got := range textOf(t, d, topic, fixture.Data(t, file)) {
-			if len(lines) == 0 {
-				t.Fatalf("%s: the real tool has fewer records", name)
-			}
-			if !bytes.HasSuffix(lines[0], got) {
-				t.Errorf("%s:\n got %s\nwant %s", name, got, lines[0])
-			}
-			lines = lines[1:]
-			records++
-		}
-		if len(lines) > 0 {
-			t.Errorf("%s: %d more records in the real tool's output", name, len(lines))
-		}
+		records += compareDump(t, d, topic, fixture.Data(t, file), fixture.Golden(t, name))
 	}
 	if records < 500 {
 		t.Errorf("only %d records compared", records)
 	}
 }
 
-func recordLines(dump []byte) (lines [][]byte) {
-	for line := range bytes.Lines(dump) {
-		if bytes.HasPrefix(line, []byte("| ")) {
-			lines = append(lines, bytes.TrimSuffix(line, []byte("\n")))
-		}
-	}
-	return lines
-}
-
-// textOf is what the decoder has to say of each record in a log, from " headerKeys: []" on.
-func textOf(t *testing.T, d *Decoder, topic Topic, log []byte) (texts [][]byte) {
+// compareDump holds the decoder's text of each record of a log to the real tool's dump of it, and returns how many
+// records it compared. Texts may have line ends inside.
+func compareDump(t *testing.T, d *Decoder, topic Topic, log, dump []byte) (records int) {
+	t.Helper()
+	const before = " headerKeys: []"
 	eachRecord(t, log, func(b *format.Batch, rec *format.Record) {
-		text := []byte(" headerKeys: []")
-		var err error
-		if b.Control() {
-			text, err = d.AppendControlText(text, rec.Key, rec.Value)
-		} else {
-			text = d.AppendText(text, topic, rec.Offset, rec.Key, rec.Value)
+		records++
+		at := bytes.Index(dump, []byte(before))
+		if at < 0 {
+			t.Fatalf("offset %d: the real tool has fewer records", rec.Offset)
 		}
+		dump = dump[at+len(before):]
+		got, err := textOf(d, topic, b, rec)
 		if err != nil {
 			t.Errorf("offset %d: %v", rec.Offset, err)
 		}
-		texts = append(texts, text)
+		if !bytes.HasPrefix(dump, append(got, '\n')) {
+			want, _, _ := bytes.Cut(dump, []byte("\n"))
+			t.Errorf("offset %d: key %x value %x\n got %s\nwant %s\n%s", rec.Offset, rec.Key, rec.Value, got, want, cmp.Diff(string(want), string(got)))
+		}
 	})
-	return texts
+	if bytes.Contains(dump, []byte(before)) {
+		t.Error("the real tool has more records")
+	}
+	return records
+}
+
+func textOf(d *Decoder, topic Topic, b *format.Batch, rec *format.Record) ([]byte, error) {
+	if b.Control() {
+		return d.AppendControlText(nil, rec.Key, rec.Value)
+	}
+	return d.AppendText(nil, topic, rec.Offset, rec.Key, rec.Value), nil
 }
 
 func eachRecord(t testing.TB, log []byte, fn func(*format.Batch, *format.Record)) {
