@@ -99,7 +99,7 @@ func join[T cmp.Ordered](numbers []T) string {
 	texts := make([]string, 0, maxListed)
 	for i, n := range numbers {
 		if len(numbers) > maxListed && i == maxListed-1 {
-			return strings.Join(texts, ", ") + " … " + fmt.Sprint(numbers[len(numbers)-1]) + " (" + strconv.Itoa(len(numbers)) + ")"
+			return strings.Join(texts, ", ") + " … " + fmt.Sprint(numbers[len(numbers)-1]) + " (" + strconv.Itoa(len(numbers)) + " of them)"
 		}
 		texts = append(texts, fmt.Sprint(n))
 	}
