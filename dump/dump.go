@@ -64,6 +64,8 @@ type dumper struct {
 	summary summary
 	window  *window
 	own     *worker
+	pending []byte // a file's head that is written when something of the file is
+	table   *table
 }
 
 // Run prints every file of set to out and says on errOut what is wrong. The error is one of writing to out, or of ctx.
@@ -84,6 +86,9 @@ func Run(ctx context.Context, set *logdir.Set, opts Options, out, errOut io.Writ
 		if err := d.file(f); err != nil {
 			return d.result, err
 		}
+	}
+	if err := d.flushTable(); err != nil {
+		return d.result, err
 	}
 	d.printSummaries()
 	return d.result, nil
@@ -131,6 +136,29 @@ func (d *dumper) file(f *logdir.File) error {
 	return nil
 }
 
+// selective reports whether only a part of the records or batches is wanted.
+func (d *dumper) selective() bool {
+	return d.opts.Filter.Active() || d.opts.Limit >= 0 || d.opts.Tail >= 0
+}
+
+// head puts what precedes a file's content on stdout, or keeps it until there is content.
+func (d *dumper) head(dst []byte) error {
+	if d.opts.Output != Text || d.opts.Quiet {
+		return nil
+	}
+	if d.selective() {
+		d.pending = append(d.pending, dst...)
+		return nil
+	}
+	return d.write(dst)
+}
+
+// title is the line that begins every file.
+func (d *dumper) title(f *logdir.File) error {
+	d.pending = nil
+	return d.head(fmt.Appendf(nil, "Dumping %s\n", f.Display))
+}
+
 // stopError ends the whole run: stdout is gone, or the user interrupted.
 type stopError struct{ err error }
 
@@ -158,6 +186,10 @@ func (d *dumper) print(f *logdir.File) error {
 func (d *dumper) write(b []byte) error {
 	if len(b) == 0 {
 		return nil
+	}
+	if len(d.pending) > 0 {
+		b = append(d.pending, b...)
+		d.pending = nil
 	}
 	if _, err := d.out.Write(b); err != nil {
 		return &stopError{err}

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"fmt"
 	"strconv"
 
 	"kseg/logdir"
@@ -34,7 +35,6 @@ type entries struct {
 	kind   string
 	dst    []byte
 	fields []field
-	table  *render.Table
 }
 
 func (d *dumper) entries(f *logdir.File, kind string) *entries {
@@ -84,9 +84,6 @@ func (e *entries) end() error {
 
 // close writes what is buffered.
 func (e *entries) close() error {
-	if e.table != nil {
-		return e.table.Flush()
-	}
 	err := e.d.write(e.dst)
 	e.dst = e.dst[:0]
 	return err
@@ -133,18 +130,14 @@ func (e *entries) object() {
 }
 
 func (e *entries) row() {
-	if e.table == nil {
-		columns := []render.Column{{Name: "file"}}
-		for _, f := range e.fields {
-			columns = append(columns, render.Column{Name: f.text, Right: f.form != words && f.form != timeInt})
-		}
-		e.table = render.NewTable(e.d.out, e.d.opts.Theme, columns...)
-	}
+	columns := []render.Column{left("file")}
 	row := []string{e.f.Rel}
-	for _, f := range e.fields {
+	for i := range e.fields {
+		f := &e.fields[i]
+		columns = append(columns, render.Column{Name: f.text, Right: f.form != words && f.form != timeInt})
 		row = append(row, f.cell())
 	}
-	e.table.Row(row...)
+	e.d.row(e.kind, columns, row...)
 }
 
 func (f *field) cell() string {
@@ -157,4 +150,31 @@ func (f *field) cell() string {
 		return instant(f.v)
 	}
 	return strconv.FormatInt(f.v, 10)
+}
+
+// table is the table being printed; items of another kind begin a new one.
+type table struct {
+	*render.Table
+	kind    string
+	columns int
+}
+
+// row adds a row to the table of a kind of item. Errors of writing come with flushTable.
+func (d *dumper) row(kind string, columns []render.Column, cells ...string) {
+	if d.table == nil || d.table.kind != kind || d.table.columns != len(columns) {
+		if d.table != nil {
+			d.table.Flush()
+			fmt.Fprintln(d.out)
+		}
+		d.table = &table{render.NewTable(d.out, d.opts.Theme, columns...), kind, len(columns)}
+	}
+	d.table.Row(cells...)
+}
+
+// flushTable writes what the table holds back.
+func (d *dumper) flushTable() error {
+	if d.table == nil {
+		return nil
+	}
+	return d.table.Flush()
 }

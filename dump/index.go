@@ -9,14 +9,6 @@ import (
 	"kseg/logdir"
 )
 
-// head writes the line that precedes a file's content.
-func (d *dumper) head(f *logdir.File) error {
-	if d.opts.Output != Text || d.opts.Quiet {
-		return nil
-	}
-	return d.write(fmt.Appendf(nil, "Dumping %s\n", f.Display))
-}
-
 // withLog calls fn with the bytes of the segment that f is an index of, or with nil if that is not there.
 func (d *dumper) withLog(f *logdir.File, fn func(log []byte) error) error {
 	log := f.Sibling(format.KindLog)
@@ -33,7 +25,7 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 	if err != nil {
 		return err
 	}
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	return d.withLog(f, func(log []byte) error {
@@ -54,10 +46,7 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 }
 
 func (d *dumper) emptyIndex(f *logdir.File) error {
-	if d.opts.Output != Text || d.opts.Quiet {
-		return nil
-	}
-	return d.write(fmt.Appendf(nil, "%s is empty.\n", f.Display))
+	return d.head(fmt.Appendf(nil, "%s is empty.\n", f.Display))
 }
 
 func (d *dumper) offsetEntries(f *logdir.File, x format.OffsetIndex, log []byte) error {
@@ -147,7 +136,7 @@ func (d *dumper) timeIndex(f *logdir.File) error {
 	if err != nil {
 		return err
 	}
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	return d.withLog(f, func(log []byte) error {
@@ -258,7 +247,7 @@ func (c *timeCheck) maxTimestamp(b *format.Batch) int64 {
 
 // txnIndex prints a .txnindex.
 func (d *dumper) txnIndex(f *logdir.File) error {
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	return f.View(func(raw []byte) error {

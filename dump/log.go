@@ -15,7 +15,7 @@ const smallLog = 256 << 10
 
 // log prints a .log or .checkpoint.
 func (d *dumper) log(f *logdir.File) error {
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	base := int64(0)
@@ -25,7 +25,7 @@ func (d *dumper) log(f *logdir.File) error {
 			return err
 		}
 	}
-	if err := d.write(d.logHead(f, base)); err != nil {
+	if err := d.head(logHead(f, base)); err != nil {
 		return err
 	}
 	return f.View(func(data []byte) error {
@@ -44,10 +44,7 @@ func (d *dumper) log(f *logdir.File) error {
 }
 
 // logHead is what stands between a file's name and its batches.
-func (d *dumper) logHead(f *logdir.File, base int64) []byte {
-	if d.opts.Output != Text || d.opts.Quiet {
-		return nil
-	}
+func logHead(f *logdir.File, base int64) []byte {
 	switch {
 	case f.Kind() == format.KindLog:
 		return fmt.Appendf(nil, "Log starting offset: %d\n", base)
@@ -196,11 +193,11 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 	}
 	switch {
 	case b.LeaderEpoch < -1:
-		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d is below -1", b.LeaderEpoch)))
+		return append(problems, damageAt(b, fmt.Sprintf("leader epoch %d is below -1", b.LeaderEpoch)))
 	case b.LeaderEpoch < o.epoch:
 		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d runs backwards: it was %d before", b.LeaderEpoch, o.epoch)))
 	}
-	o.epoch = max(o.epoch, b.LeaderEpoch)
+	o.epoch = b.LeaderEpoch
 	return problems
 }
 
@@ -235,6 +232,9 @@ func holeProblem(h *format.Hole) problem {
 		return p
 	}
 	p.text = fmt.Sprintf("byte %d: damage: %v; ", h.Pos, h.Err)
+	if h.Stop != h.Pos {
+		p.text = fmt.Sprintf("byte %d: damage: the length of this batch leads to byte %d, where none begins; ", h.Pos, h.Stop)
+	}
 	if h.Next < 0 {
 		p.text += fmt.Sprintf("no intact batch follows in the remaining %d bytes%s", h.Len, expecting(h))
 		if h.GaveUp {

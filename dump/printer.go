@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -38,7 +37,7 @@ func (d *dumper) newPrinter(f *logdir.File) printer {
 	case d.opts.Output == JSON:
 		return &jsonPrinter{p}
 	case d.opts.Output == Table:
-		return newTablePrinter(p)
+		return &tablePrinter{p, d}
 	}
 	return p
 }
@@ -124,8 +123,6 @@ func (p *textPrinter) hole(dst []byte, h *format.Hole) []byte {
 	return foundInvalid(dst, p.f, h)
 }
 
-func (p *textPrinter) flush(dst []byte) []byte { return dst }
-
 // jsonPrinter prints an object a line.
 type jsonPrinter struct{ *textPrinter }
 
@@ -150,11 +147,7 @@ func (p *jsonPrinter) batch(dst []byte, b *format.Batch, computed uint32, valid 
 	o.Str("timestamp_type", b.TimestampType().String())
 	o.Time("base_timestamp", b.BaseTimestamp)
 	o.Time("max_timestamp", b.MaxTimestamp)
-	if b.HasDeleteHorizon() {
-		o.Time("delete_horizon_ms", b.BaseTimestamp)
-	} else {
-		o.Null("delete_horizon_ms")
-	}
+	o.Time("delete_horizon_ms", horizon(b))
 	o.IntOrNull("producer_id", b.ProducerID, b.ProducerID != -1)
 	o.IntOrNull("producer_epoch", int64(b.ProducerEpoch), b.ProducerEpoch != -1)
 	o.IntOrNull("base_sequence", int64(b.BaseSequence), b.BaseSequence != -1)
@@ -162,6 +155,14 @@ func (p *jsonPrinter) batch(dst []byte, b *format.Batch, computed uint32, valid 
 	o.Bool("transactional", b.Transactional())
 	o.Bool("control", b.Control())
 	return o.Line()
+}
+
+// horizon is the delete horizon in epoch ms, -1 if there is none.
+func horizon(b *format.Batch) int64 {
+	if b.HasDeleteHorizon() {
+		return b.BaseTimestamp
+	}
+	return -1
 }
 
 func (p *jsonPrinter) record(dst []byte, b *format.Batch, r *format.Record) []byte {
@@ -229,45 +230,38 @@ func (p *jsonPrinter) hole(dst []byte, h *format.Hole) []byte {
 	return o.Line()
 }
 
-// tablePrinter collects rows and turns them into bytes at the end of each run.
+// tablePrinter adds rows to the run's table.
 type tablePrinter struct {
 	*textPrinter
-	buf     bytes.Buffer
-	batches *render.Table
-	records *render.Table
+	d *dumper
 }
 
-func newTablePrinter(p *textPrinter) *tablePrinter {
-	t := &tablePrinter{textPrinter: p}
-	right := func(name string) render.Column { return render.Column{Name: name, Right: true} }
-	left := func(name string) render.Column { return render.Column{Name: name} }
-	if p.opts.Deep {
-		t.records = render.NewTable(&t.buf, p.opts.Theme, left("file"), right("position"), right("offset"), left("time"), right("sequence"), left("headers"), left("key"), left("value"))
-		return t
-	}
-	t.batches = render.NewTable(&t.buf, p.opts.Theme, left("file"), right("position"), right("size"), right("magic"), right("base"), right("last"), right("count"),
-		right("epoch"), left("codec"), left("max timestamp"), right("producer"), right("sequence"), left("flags"), left("crc"))
-	return t
-}
+func right(name string) render.Column { return render.Column{Name: name, Right: true} }
+
+func left(name string) render.Column { return render.Column{Name: name} }
+
+var batchColumns = []render.Column{left("file"), right("position"), right("size"), right("magic"), right("base"), right("last"), right("count"),
+	right("epoch"), left("codec"), left("max timestamp"), right("producer"), right("sequence"), left("flags"), left("crc")}
+
+var recordColumns = []render.Column{left("file"), right("position"), right("offset"), left("time"), right("sequence"), left("headers"), left("key"), left("value")}
 
 func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) []byte {
-	if t.batches == nil || t.opts.Quiet && valid {
+	if t.opts.Deep || t.opts.Quiet && valid {
 		return dst
 	}
 	crc := t.opts.Theme.Good("ok")
 	if !valid {
 		crc = t.opts.Theme.Bad("WRONG")
 	}
-	t.batches.Row(t.f.Rel, decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)), decimal(b.BaseOffset), decimal(b.LastOffset), absent(int64(b.Count)),
-		absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b), absent(int64(b.BaseSequence)), flags(b), crc)
+	t.d.row("batch", batchColumns, t.f.Rel, decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)), decimal(b.BaseOffset), decimal(b.LastOffset),
+		absent(int64(b.Count)), absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b), absent(int64(b.BaseSequence)), flags(b), crc)
 	return dst
 }
 
 func (t *tablePrinter) record(dst []byte, b *format.Batch, r *format.Record) []byte {
-	if t.opts.Quiet {
-		return dst
+	if !t.opts.Quiet {
+		t.d.row("record", recordColumns, t.f.Rel, decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key), t.value(b, r))
 	}
-	t.records.Row(t.f.Rel, decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key), t.value(b, r))
 	return dst
 }
 
@@ -295,13 +289,6 @@ func (t *tablePrinter) cell(b []byte) string {
 }
 
 func (t *tablePrinter) hole(dst []byte, _ *format.Hole) []byte { return dst }
-
-// flush moves the finished table blocks behind dst.
-func (t *tablePrinter) flush(dst []byte) []byte {
-	dst = append(dst, t.buf.Bytes()...)
-	t.buf.Reset()
-	return dst
-}
 
 func decimal(v int64) string { return strconv.FormatInt(v, 10) }
 

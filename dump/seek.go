@@ -5,11 +5,11 @@ import (
 	"kseg/logdir"
 )
 
-// choose lists the files to print, in order. With a filter, directories give their logs only, and of those the ones whose
-// range of offsets may have something.
+// choose lists the files to print, in order. Where only some records or batches are wanted, directories give their logs
+// only, and of those the ones whose range of offsets may have something.
 func (d *dumper) choose(set *logdir.Set) []*logdir.File {
 	files := set.Files()
-	if !d.opts.Filter.Active() {
+	if !d.selective() {
 		return files
 	}
 	kept := files[:0:0]

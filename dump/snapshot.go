@@ -11,7 +11,7 @@ import (
 // snapshot prints a producer snapshot. A corrupt one is said in the real tool's words, and what can be read of it is
 // printed as JSON only, since the real tool prints nothing.
 func (d *dumper) snapshot(f *logdir.File) error {
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	return f.View(func(raw []byte) error {

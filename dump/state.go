@@ -15,7 +15,7 @@ const stateFileMax = 64 << 20
 
 // stateFile prints one of the small text files. What is wrong with one is said, but is verify's to judge.
 func (d *dumper) stateFile(f *logdir.File) error {
-	if err := d.head(f); err != nil {
+	if err := d.title(f); err != nil {
 		return err
 	}
 	show := d.stateForm(f.Kind())

@@ -27,8 +27,6 @@ type printer interface {
 	batch(dst []byte, b *format.Batch, computed uint32, valid bool) []byte
 	record(dst []byte, b *format.Batch, r *format.Record) []byte
 	hole(dst []byte, h *format.Hole) []byte
-	// flush is called when a run is complete.
-	flush(dst []byte) []byte
 }
 
 func (d *dumper) newWorker(f *logdir.File) *worker {
@@ -75,7 +73,6 @@ func (w *worker) print(r *run) error {
 	if r.hole != nil {
 		w.printHole(r)
 	}
-	w.buf = w.printer.flush(w.buf)
 	return nil
 }
 
