@@ -177,7 +177,7 @@ func (s *Scanner) resync(from int64) (Batch, bool) {
 			continue
 		}
 		b, err := DecodeBatch(s.data, pos)
-		if err != nil || !saneHeader(&b) {
+		if err != nil || !saneHeader(&b) || !s.belongs(&b) {
 			continue
 		}
 		if s.budget -= b.Size(); s.budget < 0 {
@@ -188,6 +188,15 @@ func (s *Scanner) resync(from int64) (Batch, bool) {
 		}
 	}
 	return Batch{}, false
+}
+
+// belongs reports whether an intact entry found in the middle of damage can be one of this segment's: payloads may hold
+// whole batches of another log, and a torn wrapper of magic 0 or 1 the messages inside it.
+func (s *Scanner) belongs(b *Batch) bool {
+	if s.base >= 0 && (b.BaseOffset < s.base || b.LastOffset-s.base > 1<<31-1) {
+		return false
+	}
+	return !b.Legacy() || b.BaseOffset >= s.expected
 }
 
 // Batch is the current batch, or nil if the scanner stands at a hole. It is overwritten by Next.
