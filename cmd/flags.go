@@ -22,9 +22,9 @@ type operandOptions struct{ logdir.Options }
 func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.Topics, "topic", nil, "only topics that match this `GLOB` (repeatable)")
-		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions: `N[,N]`")
-		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these base offsets: `BASE[,BASE]`")
-		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell: `N`")
+		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions")
+		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these `BASE[,BASE]` offsets")
+		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell")
 	})
 }
 
@@ -142,7 +142,7 @@ type workOptions struct {
 func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
 		o.Jobs = runtime.GOMAXPROCS(0)
-		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers: `N` (default: one a core)")
+		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers (default: one a core)")
 		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a live broker")
 		o.MaxBatchBytes = defaultMaxBatchBytes
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than this `SIZE`")

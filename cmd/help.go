@@ -15,6 +15,7 @@ const groupAnnotation = "kseg_group"
 // addGroup defines flags that the help shows under one heading.
 func addGroup(fs *pflag.FlagSet, heading string, define func(fs *pflag.FlagSet)) {
 	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+	group.SortFlags = false
 	define(group)
 	group.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations == nil {
@@ -102,7 +103,56 @@ func showFlags(cmd *cobra.Command, w io.Writer, width int) {
 	})
 	for _, heading := range headings {
 		if groups[heading].HasAvailableFlags() {
-			fmt.Fprintf(w, "\n%s:\n%s", heading, groups[heading].FlagUsagesWrapped(width))
+			fmt.Fprintf(w, "\n%s:\n", heading)
+			groups[heading].VisitAll(func(f *pflag.Flag) { showFlag(f, w, width) })
 		}
 	}
+}
+
+// flagIndent is the column where the descriptions of flags begin; a longer flag has its description on the lines below.
+const flagIndent = 30
+
+func showFlag(f *pflag.Flag, w io.Writer, width int) {
+	if f.Hidden {
+		return
+	}
+	name := "      --" + f.Name
+	if f.Shorthand != "" {
+		name = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	if value != "" {
+		name += " " + value
+	}
+	switch f.DefValue {
+	case "", "false", "0", "[]":
+	default:
+		usage += " (default " + f.DefValue + ")"
+	}
+	lines := wrap(usage, width-flagIndent)
+	if len(name) > flagIndent-2 {
+		fmt.Fprintln(w, name)
+		name = ""
+	}
+	for _, line := range lines {
+		fmt.Fprintf(w, "%-*s%s\n", flagIndent, name, line)
+		name = ""
+	}
+}
+
+// wrap breaks text between words into lines of at most width bytes; a longer word has a line of its own.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

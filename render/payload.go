@@ -30,10 +30,9 @@ const (
 var payloadNames = [...]string{"auto", "utf8", "hex", "base64", "len", "redacted"}
 
 // PayloadHelp is the text of the flag's help.
-const PayloadHelp = "how keys, values and header values are shown. auto: text if it is text, else hex; utf8: always text; " +
-	"hex; base64; len and redacted: lengths only. Control characters and broken UTF-8 are escaped (\\n, \\x1b, \\u202e, \\xff) " +
-	"where a mode is given or stdout is a terminal; without a mode, text to a file or pipe is raw, as kafka-dump-log writes it. " +
-	"JSON has {\"utf8\"} or {\"base64\"}, under len and redacted {\"length\"}"
+const PayloadHelp = "how keys, values and header values are shown; auto means as text if they are text, else in hex. Control characters " +
+	"are escaped on a terminal and wherever a mode is given; without one, text for a file or pipe is raw, as kafka-dump-log " +
+	"writes it (see kseg help payloads)"
 
 // String returns the mode's name.
 func (p Payload) String() string {
