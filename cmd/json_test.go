@@ -1,0 +1,56 @@
+package cmd
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"kseg/internal/fixture"
+)
+
+// TestDumpJSONFitsTheSchema holds what dump prints of the real directories against docs/json-schema.json, with and without
+// records and payloads.
+func TestDumpJSONFitsTheSchema(t *testing.T) {
+	flags := [][]string{{"--records"}, {"--records", "--payload", "redacted", "--decode", "none"}, {}}
+	for i, name := range logDirs(t) {
+		args := append([]string{"dump", "-o", "json", fixture.Dir(t, name)}, flags[i%len(flags)]...)
+		var stdout bytes.Buffer
+		if code := Main(args, strings.NewReader(""), &stdout, io.Discard); code > codeFound {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		if err := fixture.CheckJSONLines(sample(stdout.String())); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// sample keeps the first lines of each kind, and every hundredth: thousands of records are alike.
+func sample(lines string) string {
+	var kept strings.Builder
+	seen := map[string]int{}
+	for line := range strings.Lines(lines) {
+		kind, _, _ := strings.Cut(line, ",")
+		if seen[kind] < 20 || seen[kind]%100 == 0 {
+			kept.WriteString(line)
+		}
+		seen[kind]++
+	}
+	return kept.String()
+}
+
+// logDirs are the folders below testdata/logdirs that hold partition directories.
+func logDirs(t *testing.T) []string {
+	var names []string
+	for _, file := range fixture.Files(t, ".log") {
+		names = append(names, path.Dir(path.Dir(file)))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		t.Fatal("no case found")
+	}
+	return names
+}
