@@ -67,6 +67,8 @@ type cutter struct {
 // fill puts the next batches into r and reports whether there was anything.
 func (c *cutter) fill(r *run) bool {
 	c.prepare()
+	from := c.scan.Pos()
+	defer func() { r.span = c.data[min(from, c.scan.Pos()):c.scan.Pos()] }()
 	for r.bytes < runBytes && len(r.batches) < runBatches && c.scan.Next() {
 		if hole := c.scan.Hole(); hole != nil {
 			r.hole = c.hole(*hole)

@@ -21,6 +21,7 @@ type run struct {
 	problems []problem
 	hole     *format.Hole
 	bytes    int64
+	span     []byte // the part of the mapping that the run covers
 }
 
 // problem is something wrong at a batch, said on stderr when the run's output is written.
@@ -71,7 +72,7 @@ func (p *pipeline) process(d *dumper, f *logdir.File, w *worker, r *run) {
 	}
 	w.abandon()
 	p.advance(err)
-	r.batches, r.problems, r.hole, r.bytes = r.batches[:0], r.problems[:0], nil, 0
+	*r = run{batches: r.batches[:0], problems: r.problems[:0]}
 	p.free.Put(r)
 }
 

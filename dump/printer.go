@@ -35,7 +35,7 @@ func (d *dumper) newPrinter(f *logdir.File) printer {
 	p := &textPrinter{f: f, opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder()}
 	switch {
 	case d.opts.Output == JSON:
-		return &jsonPrinter{p}
+		return &jsonPrinter{textPrinter: p}
 	case d.opts.Output == Table:
 		return &tablePrinter{p, d}
 	}
@@ -124,7 +124,10 @@ func (p *textPrinter) hole(dst []byte, h *format.Hole) []byte {
 }
 
 // jsonPrinter prints an object a line.
-type jsonPrinter struct{ *textPrinter }
+type jsonPrinter struct {
+	*textPrinter
+	key, scratch []byte
+}
 
 func (p *jsonPrinter) batch(dst []byte, b *format.Batch, computed uint32, valid bool) []byte {
 	if p.opts.Quiet && valid {
@@ -195,7 +198,9 @@ func (p *jsonPrinter) headers(o *render.Obj, r *format.Record) {
 		var key, value []byte
 		key, value, headers = format.NextHeader(headers)
 		o.Open("")
-		o.Str("key", string(format.AppendJavaUTF8(nil, key)))
+		p.key = format.AppendJavaUTF8(p.key[:0], key)
+		p.scratch = render.AppendString(p.scratch[:0], p.key)
+		o.Raw("key", p.scratch)
 		o.Bytes("value", value, p.opts.Payload)
 		o.Close()
 	}
@@ -207,7 +212,8 @@ func (p *jsonPrinter) control(o *render.Obj, b *format.Batch, r *format.Record) 
 		o.Null("control")
 		return
 	}
-	o.Raw("control", p.decoder.AppendControlJSON(nil, r.Key, r.Value))
+	p.scratch = p.decoder.AppendControlJSON(p.scratch[:0], r.Key, r.Value)
+	o.Raw("control", p.scratch)
 }
 
 func (p *jsonPrinter) decoded(o *render.Obj, b *format.Batch, r *format.Record) {
@@ -215,7 +221,8 @@ func (p *jsonPrinter) decoded(o *render.Obj, b *format.Batch, r *format.Record) 
 		o.Null("decoded")
 		return
 	}
-	o.Raw("decoded", p.decoder.AppendJSON(nil, p.topic, r.Key, r.Value))
+	p.scratch = p.decoder.AppendJSON(p.scratch[:0], p.topic, r.Key, r.Value)
+	o.Raw("decoded", p.scratch)
 }
 
 func (p *jsonPrinter) hole(dst []byte, h *format.Hole) []byte {

@@ -73,6 +73,7 @@ func (w *worker) print(r *run) error {
 	if r.hole != nil {
 		w.printHole(r)
 	}
+	w.f.Release(r.span)
 	return nil
 }
 
