@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -185,6 +187,26 @@ func TestTopicsHaveTexts(t *testing.T) {
 	for _, topic := range Topics() {
 		if len(topic.Text) < 100 {
 			t.Errorf("the text of %s is %q", topic.Name, topic.Text)
+		}
+	}
+}
+
+func TestInterruptIsTheUsersWish(t *testing.T) {
+	for _, test := range []struct {
+		err         error
+		interrupted bool
+		code        int
+		stderr      string
+	}{
+		{fmt.Errorf("reading x.log: %w", context.Canceled), true, codeInterrupted, "kseg: interrupted\n"},
+		{errors.Join(errFound, context.Canceled), true, codeInterrupted, "kseg: interrupted\n"},
+		{context.Canceled, false, codeIncomplete, "kseg: context canceled\n"},
+		{nil, true, codeOK, ""}, // it came too late to stop anything
+	} {
+		var stderr strings.Builder
+		env := newEnv(nil, io.Discard, &stderr)
+		if code := env.finish(&cobra.Command{Use: "kseg"}, test.err, test.interrupted); code != test.code || stderr.String() != test.stderr {
+			t.Errorf("%v: code %d, stderr %q", test.err, code, stderr.String())
 		}
 	}
 }
