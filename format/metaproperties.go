@@ -44,13 +44,13 @@ func DecodeMetaProperties(raw []byte) (MetaProperties, error) {
 			return m, p.fail("meta.properties version", ErrUnsupported, "0 or 1")
 		}
 	}
-	if err := m.readNodeID(len(raw)); err != nil {
+	if err := m.readNodeID(raw); err != nil {
 		return m, err
 	}
 	cluster, ok := m.Get("cluster.id")
 	m.ClusterID = cluster.Value
 	if !ok && m.Version > 0 {
-		return m, missingProperty("cluster.id", len(raw))
+		return m, missingProperty("cluster.id", raw)
 	}
 	if p, ok := m.Get("directory.id"); ok {
 		if m.DirectoryID, err = ParseUUID(p.Value); err != nil {
@@ -62,7 +62,7 @@ func DecodeMetaProperties(raw []byte) (MetaProperties, error) {
 }
 
 // readNodeID reads node.id, which version 1 demands, or broker.id, which version 0 may lack.
-func (m *MetaProperties) readNodeID(end int) error {
+func (m *MetaProperties) readNodeID(raw []byte) error {
 	key := "node.id"
 	if m.Version == 0 {
 		key = "broker.id"
@@ -72,7 +72,7 @@ func (m *MetaProperties) readNodeID(end int) error {
 		if m.Version == 0 {
 			return nil
 		}
-		return missingProperty(key, end)
+		return missingProperty(key, raw)
 	}
 	id, ok := parseJavaInt([]byte(p.Value), 32)
 	if !ok {
@@ -90,6 +90,11 @@ func (p Property) fail(what string, sentinel error, want string) *StateError {
 	}
 }
 
-func missingProperty(key string, end int) *StateError {
-	return &StateError{Cause: &Error{What: key, Pos: int64(end), Want: "a value", Got: "none", Err: ErrValue}, Throws: RuntimeException}
+// missingProperty makes the error of a property that should be there; its place is the end of the file.
+func missingProperty(key string, raw []byte) *StateError {
+	r := lineReader{raw: raw}
+	for ok := true; ok; _, ok = r.next() {
+	}
+	return &StateError{Cause: &Error{What: key, Pos: int64(len(raw)), Want: "a value", Got: "none", Err: ErrValue}, Line: r.line,
+		Throws: RuntimeException}
 }

@@ -44,6 +44,7 @@ type propertyReader struct {
 	first int    // number of its first natural line
 	start int    // position of its first character
 	end   int    // position behind its last one
+	cut   bool   // the file ends at a backslash or at the line end it escapes: then Java sees even an empty line
 }
 
 func isPropertySpace(b byte) bool { return b == ' ' || b == '\t' || b == '\f' }
@@ -58,7 +59,7 @@ func (r *propertyReader) next() bool {
 		for more := true; more; {
 			more = r.natural()
 		}
-		if len(r.text) > 0 {
+		if len(r.text) > 0 || r.cut {
 			return true
 		}
 	}
@@ -86,6 +87,7 @@ func (r *propertyReader) natural() bool {
 	if escaped {
 		r.text = r.text[:len(r.text)-1]
 	}
+	r.cut = escaped && r.pos >= len(r.raw)-1
 	if r.pos == len(r.raw) {
 		return false
 	}
@@ -93,7 +95,7 @@ func (r *propertyReader) natural() bool {
 	if escaped {
 		r.skipSpace()
 	}
-	return escaped
+	return escaped && !r.cut
 }
 
 // lineEnd consumes \n, \r or \r\n.

@@ -37,12 +37,12 @@ func DecodeQuorumState(raw []byte) (QuorumState, error) {
 	if err := o.read("quorum-state"); err != nil {
 		return q, err
 	}
-	version, ok := o.integer("data_version", math.MinInt16, math.MaxInt16)
-	if o.err == nil && !ok {
+	version, ok := o.fields["data_version"]
+	if !ok {
 		return q, l.fail("data_version", 0, IOException, ErrValue, "0 or 1", nil)
 	}
-	if q.DataVersion = int16(version); o.err == nil && (version < 0 || version > 1) {
-		return q, l.fail("data_version", 0, IllegalStateException, ErrUnsupported, "0 or 1", o.fields["data_version"])
+	if q.DataVersion = jsonShort(version); q.DataVersion < 0 || q.DataVersion > 1 {
+		return q, l.fail("data_version", 0, IllegalStateException, ErrUnsupported, "0 or 1", version)
 	}
 	o.required = true
 	leader, _ := o.integer("leaderId", math.MinInt32, math.MaxInt32)
@@ -54,12 +54,7 @@ func DecodeQuorumState(raw []byte) (QuorumState, error) {
 	q.AppliedOffset, _ = o.integer("appliedOffset", math.MinInt64, math.MaxInt64)
 	q.Voters = o.voters()
 	o.required = q.DataVersion == 1
-	if id := o.text("votedDirectoryId"); id != "" && o.err == nil {
-		var err error
-		if q.VotedDirectoryID, err = ParseUUID(id); err != nil {
-			return q, l.fail("votedDirectoryId", 0, IllegalArgumentException, ErrValue, "22 characters of base64url", []byte(id))
-		}
-	}
+	q.VotedDirectoryID = o.uuid("votedDirectoryId")
 	return q, o.err.orNil()
 }
 
@@ -121,29 +116,57 @@ func (o *jsonObject) text(name string) string {
 	return *s
 }
 
-// voters reads currentVoters, a list of objects with a voterId, or null.
+func (o *jsonObject) uuid(name string) UUID {
+	if _, ok := o.field(name); !ok {
+		return UUID{}
+	}
+	text := o.text(name)
+	id, err := ParseUUID(text)
+	if err != nil && o.err == nil {
+		o.err = o.line.fail(name, 0, IllegalArgumentException, ErrValue, "22 characters of base64url", []byte(text))
+	}
+	return id
+}
+
+// voters reads currentVoters, a list of objects with a voterId.
 func (o *jsonObject) voters() []int32 {
-	value, ok := o.field("currentVoters")
+	const name = "currentVoters"
+	value, ok := o.field(name)
 	if !ok {
 		return nil
 	}
-	var list []struct {
-		VoterID *int32 `json:"voterId"`
-	}
-	err := json.Unmarshal(value, &list)
-	ids := make([]int32, 0, len(list))
-	for _, v := range list {
-		if v.VoterID == nil {
-			err = ErrValue
-			break
-		}
-		ids = append(ids, *v.VoterID)
-	}
-	if err != nil {
-		o.err = o.line.fail("currentVoters", 0, RuntimeException, ErrValue, "a list of objects with a voterId", value)
+	if string(value) == "null" {
+		o.err = o.line.fail(name, 0, NullPointerException, ErrValue, "a list", value)
 		return nil
 	}
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal(value, &list); err != nil {
+		o.err = o.line.fail(name, 0, RuntimeException, ErrValue, "a list of objects with a voterId", value)
+		return nil
+	}
+	ids := make([]int32, 0, len(list))
+	for _, fields := range list {
+		voter := jsonObject{line: o.line, fields: fields, required: true}
+		id, _ := voter.integer("voterId", math.MinInt32, math.MaxInt32)
+		if voter.err != nil {
+			o.err = voter.err
+			return nil
+		}
+		ids = append(ids, int32(id))
+	}
 	return ids
+}
+
+// jsonShort is Jackson's JsonNode.shortValue: numbers lose what does not fit, anything else is 0.
+func jsonShort(value json.RawMessage) int16 {
+	if v, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return int16(v)
+	}
+	v, err := strconv.ParseFloat(string(value), 64)
+	if err != nil {
+		return 0
+	}
+	return int16(int32(max(math.MinInt32, min(math.MaxInt32, v))))
 }
 
 // jsonError turns an error of encoding/json into one with a position in the text that was read.
