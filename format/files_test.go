@@ -3,6 +3,7 @@ package format_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -236,5 +237,20 @@ func TestSmallStateFilesOfRealBrokers(t *testing.T) {
 		if count[suffix] < least {
 			t.Errorf("only %d files %s", count[suffix], suffix)
 		}
+	}
+}
+
+// checkError demands an *Error wrapping want, or no error if that is nil.
+func checkError(t *testing.T, name string, err, want error) {
+	t.Helper()
+	if want == nil {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	var e *format.Error
+	if !errors.Is(err, want) || !errors.As(err, &e) {
+		t.Errorf("%s: %v, want an *Error wrapping %q", name, err, want)
 	}
 }

@@ -63,9 +63,9 @@ func (v *IndexViolation) earlier(slot int, c IndexCondition) {
 // batches of the segment in order it takes time linear in batches and entries, and no memory.
 type OffsetIndexCheck struct {
 	// Exact counts the entries that hold the last offset of the batch at their position, as brokers since 4.0.1 write
-	// them. Later counts those with a higher one, which brokers up to 4.0.0 wrote for appends of several batches; First those
-	// with the batch's first offset, as brokers before 0.11 did. Meaningful after Finish.
-	Exact, Later, First int
+	// them. Later counts those with a higher one, which brokers up to 4.0.0 wrote for appends of several batches; Earlier
+	// those with a lower one, as brokers before 0.11 wrote the first offset of an append. Meaningful after Finish.
+	Exact, Later, Earlier int
 	// Inexact is the first slot that is not Exact, or −1.
 	Inexact int
 
@@ -129,8 +129,8 @@ func (c *OffsetIndexCheck) meet(e OffsetEntry, b BatchRef) {
 		return
 	case e.Offset > b.LastOffset:
 		c.Later++
-	case e.Offset == b.BaseOffset:
-		c.First++
+	default:
+		c.Earlier++
 	}
 	if c.Inexact < 0 {
 		c.Inexact = c.next

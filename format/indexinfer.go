@@ -6,7 +6,9 @@ import "math"
 // and the entries alone. Segments that no single interval explains (a restart in their middle, one entry an append)
 // are left aside.
 type IntervalInference struct {
-	// Contradicting counts the segments that were left aside. Meaningful after Range.
+	// PerAppend counts the segments that were left aside because a broker before 4.0.1 had indexed them, once an append.
+	PerAppend int
+	// Contradicting counts the segments that no interval explains, or not the one of the others. Meaningful after Range.
 	Contradicting int
 
 	least, most int64   // of the segments with entries
@@ -23,6 +25,9 @@ type SegmentInterval struct {
 	Least, Most int64
 	// Entries counts the entries that lie at the start of a batch.
 	Entries int
+	// PerAppend means that some entry holds another offset than the last one of its batch: the broker was older than 4.0.1
+	// and wrote at most one entry an append, so Least and Most say nothing.
+	PerAppend bool
 
 	x       OffsetIndex
 	next    int
@@ -41,6 +46,7 @@ func (s *SegmentInterval) Add(b BatchRef) {
 	}
 	distance := b.Pos - s.indexed
 	if s.next < s.x.Len() && int64(s.x.Entry(s.next).Position) == b.Pos {
+		s.PerAppend = s.PerAppend || s.x.Entry(s.next).Offset != b.LastOffset
 		s.Most = min(s.Most, distance-1)
 		s.indexed = b.Pos
 		s.Entries++
@@ -58,6 +64,8 @@ func (s *SegmentInterval) Explains(intervalBytes int64) bool {
 // Add takes a segment whose batches have all been added to s.
 func (p *IntervalInference) Add(s *SegmentInterval) {
 	switch {
+	case s.PerAppend:
+		p.PerAppend++
 	case s.Entries == 0:
 		p.empty = append(p.empty, s.Least)
 	case s.Least > s.Most:
@@ -89,5 +97,5 @@ func (p *IntervalInference) Range() (least, most int64, ok bool) {
 		}
 		least = max(least, l)
 	}
-	return least, most, p.explained > 0 || len(p.empty) > 0 && p.unexplained == 0
+	return least, most, p.explained > 0 || len(p.empty) > 0 && p.unexplained == 0 && p.PerAppend == 0
 }

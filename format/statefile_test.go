@@ -42,8 +42,8 @@ func javaMap(m map[string]string) string {
 	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
-// decoders are our answers in the form in which those of Kafka 4.4.0's own readers were recorded.
-var decoders = map[string]func(raw []byte) (string, error){
+// textDecoders are our answers in the form in which those of Kafka 4.4.0's own readers were recorded.
+var textDecoders = map[string]func(raw []byte) (string, error){
 	"offsets": func(raw []byte) (string, error) {
 		c, err := format.DecodeOffsetCheckpoint(raw)
 		m := map[string]string{}
@@ -126,7 +126,7 @@ func TestTextFilesAsKafkaReadsThem(t *testing.T) {
 	for _, row := range recorded(t) {
 		kind, content, want := row[0], row[1], row[2]
 		count[kind]++
-		text, err := decoders[kind]([]byte(content))
+		text, err := textDecoders[kind]([]byte(content))
 		got := "ok " + text
 		if err != nil {
 			got = "throws " + string(format.Throws(err))
@@ -138,7 +138,7 @@ func TestTextFilesAsKafkaReadsThem(t *testing.T) {
 			checkPlace(t, []byte(content), err)
 		}
 	}
-	for kind := range decoders {
+	for kind := range textDecoders {
 		if count[kind] < 25 {
 			t.Errorf("only %d rows of %s", count[kind], kind)
 		}
@@ -170,7 +170,7 @@ func FuzzTextFiles(f *testing.F) {
 		f.Add([]byte(row[1]))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, decode := range decoders {
+		for _, decode := range textDecoders {
 			if _, err := decode(raw); err != nil {
 				checkPlace(t, raw, err)
 			}
