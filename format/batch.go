@@ -265,6 +265,9 @@ func (b *Batch) AsV2() (Batch, bool) {
 	return v2, saneV2(&v2) && v2.Valid()
 }
 
+// Plausible reports whether the entry could be one a broker wrote. The checksum is not looked at.
+func (b *Batch) Plausible() bool { return saneHeader(b) }
+
 // saneHeader reports whether the entry could be one a broker wrote; the checksum is not looked at.
 func saneHeader(b *Batch) bool { return saneFields(b) && (b.Legacy() || len(b.Raw) >= BatchHeaderSize) }
 

@@ -1,0 +1,168 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kseg/logdir"
+	"kseg/render"
+	"kseg/verify"
+)
+
+// verifyOptions are the flags of kseg verify.
+type verifyOptions struct {
+	operands operandOptions
+	output   outputOptions
+	work     workOptions
+	clock    clockOptions
+	failOn   failOnOptions
+
+	level           string
+	failFast        bool
+	maxFindings     int
+	ignore          []string
+	maxMessageBytes int64
+}
+
+// AddFlags defines the flags.
+func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
+	o.operands.AddFlags(fs)
+	addGroup(fs, "Checks", func(fs *pflag.FlagSet) {
+		o.level = verify.LevelNames[verify.Records]
+		fs.Var(newEnum(&o.level, verify.LevelNames[:]...), "level", "how deep to look at batches")
+		fs.StringSliceVar(&o.ignore, "ignore", nil, "do not look for findings of this `CODE` (repeatable, or CODE,CODE)")
+		fs.BoolVar(&o.failFast, "fail-fast", false, "stop at the first damage")
+		fs.IntVar(&o.maxFindings, "max-findings", 0, "stop after `N` findings (0: no limit)")
+		fs.Var(&byteSize{&o.maxMessageBytes}, "max-message-bytes", "report batches larger than this `SIZE`")
+	})
+	o.failOn.AddFlags(fs)
+	o.output.AddFlags(fs, "text", "table", "json")
+	o.work.AddFlags(fs)
+	o.clock.AddFlags(fs)
+}
+
+func newVerifyCommand(env *Env) *cobra.Command {
+	var o verifyOptions
+	c := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "Check everything and say what is wrong",
+		Long: `Reads log directories, partitions or single files and trusts nothing: batches and checksums, records after
+decompression, offsets, epochs and sequences from batch to batch, every index entry against the log, snapshots,
+checkpoints and properties against each other.
+
+Each finding has a stable code (kseg explain CODE says what it means), a severity, a place and one sentence. damage is
+what is unreadable, wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price
+of data; a note is worth knowing. An index is judged by whether look-ups through it are right.
+
+The last line on stderr is the verdict: clean, damaged or incomplete.`,
+		Example: `  kseg verify /var/lib/kafka/data                 # a whole log directory
+  kseg verify --level crc orders-0                # checksums only
+  kseg verify -o json /backup | jq 'select(.severity == "damage")'`,
+		Args: needPaths,
+		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), env, &o, args) },
+	}
+	o.AddFlags(c.Flags())
+	return c
+}
+
+func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) error {
+	opts, err := o.options(env)
+	if err != nil {
+		return err
+	}
+	set, err := o.operands.open(args, &o.work)
+	if err != nil {
+		return err
+	}
+	report := o.report(env)
+	opts.Emit = report.Finding
+	bar := o.output.progress(env, totalBytes(set))
+	opts.Progress = bar.Add
+	start := env.Now()
+	summary, err := verify.Run(ctx, set, opts)
+	if err != nil {
+		return err
+	}
+	bar.Clear()
+	if err := report.Close(&summary); err != nil {
+		return err
+	}
+	for _, text := range summary.NotRead {
+		env.notef("%s", render.Escaped(text))
+	}
+	if !o.output.Quiet || summary.Verdict() != verify.Clean {
+		fmt.Fprintf(env.Stderr, "%s; %s\n", o.verdict(env, &summary), render.Duration(env.Now().Sub(start).Milliseconds()))
+	}
+	least, fails := verify.ParseSeverity(o.failOn.Severity)
+	var incomplete error
+	if summary.Verdict() == verify.Incomplete {
+		incomplete = errIncomplete
+	}
+	return result(fails && summary.Count(least) > 0, incomplete)
+}
+
+// options turns the flags into what the package verify takes.
+func (o *verifyOptions) options(env *Env) (verify.Options, error) {
+	now, err := o.clock.now(env)
+	if err != nil {
+		return verify.Options{}, err
+	}
+	opts := verify.Options{Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, MaxMessageBytes: o.maxMessageBytes,
+		Ignore: map[string]bool{}, FailFast: o.failFast, MaxFindings: o.maxFindings, Now: now}
+	for i, name := range verify.LevelNames {
+		if name == o.level {
+			opts.Level = verify.Level(i)
+		}
+	}
+	for _, code := range o.ignore {
+		if verify.Group(code) == "" {
+			return opts, usageErrorf("--ignore %s: there is no such code; kseg help findings lists them", code)
+		}
+		opts.Ignore[code] = true
+	}
+	if o.maxFindings < 0 {
+		return opts, usageErrorf("--max-findings %d: give 0 for no limit, or a number above it", o.maxFindings)
+	}
+	return opts, nil
+}
+
+func (o *verifyOptions) report(env *Env) verify.Report {
+	switch o.output.Format {
+	case "json":
+		return verify.NewJSONReport(env.Stdout)
+	case "table":
+		return verify.NewTableReport(env.Stdout, o.output.theme(env), o.output.Quiet)
+	}
+	return verify.NewTextReport(env.Stdout, o.output.theme(env), env.Width, o.output.Quiet)
+}
+
+// verdict is the verdict line, with its first word coloured.
+func (o *verifyOptions) verdict(env *Env, s *verify.Summary) string {
+	text := verify.VerdictText(s)
+	word, rest, _ := strings.Cut(text, ":")
+	theme := o.output.noteTheme(env)
+	switch s.Verdict() {
+	case verify.Clean:
+		word = theme.Good(word)
+	case verify.Damaged:
+		word = theme.Bad(word)
+	default:
+		word = theme.Look(word)
+	}
+	return word + ":" + rest
+}
+
+// totalBytes is what there is to read, for the progress bar.
+func totalBytes(set *logdir.Set) int64 {
+	var n int64
+	for _, f := range set.Files() {
+		if f.Kind().Title() == "segment" {
+			n += f.Size
+		}
+	}
+	return n
+}

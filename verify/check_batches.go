@@ -1,0 +1,227 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"kseg/format"
+)
+
+// checkBatches looks at each batch's header and checksum, and at what the file holds besides batches. The bytes that are
+// no sound batch are found by the walk itself (badChecksum and the like, below).
+var checkBatches = Check{
+	Name:  "batches",
+	Group: "batches",
+	Codes: []Code{
+		{"batch-crc-mismatch", Damage, "the checksum of a batch does not match"},
+		{"batch-magic", Damage, "the magic byte of a batch is wrong"},
+		{"batch-length", Damage, "the length of a batch is wrong"},
+		{"damaged-bytes", Damage, "bytes that are no batch"},
+		{"torn-tail", Damage, "the last batch of a file is cut off"},
+		{"zero-tail", Damage, "zeros behind the last batch"},
+		{"batch-codec", Damage, "a compression codec that does not exist"},
+		{"batch-count", Damage, "the number of records does not fit the offsets"},
+		{"batch-header", Damage, "a field of a batch header holds what no broker writes"},
+		{"batch-attributes", Note, "attribute bits that Kafka does not use"},
+		{"batch-too-large", Warning, "a batch above --max-message-bytes"},
+	},
+	Batch: lookAtBatch,
+}
+
+func lookAtBatch(p *batchPass) {
+	b := p.batch
+	if limit := p.opts.MaxMessageBytes; limit > 0 && b.Size() > limit {
+		p.found(Finding{Code: "batch-too-large", Place: p.place(),
+			Message:  fmt.Sprintf("the batch has %d bytes, more than the limit of %d", b.Size(), limit),
+			Evidence: []Evidence{{"size", "at most " + strconv.FormatInt(limit, 10), strconv.FormatInt(b.Size(), 10)}}})
+	}
+	if b.Plausible() {
+		return
+	}
+	// The checksum of what is not plausible was found to hold, so these values were written on purpose or before it was made.
+	switch {
+	case b.Legacy():
+		headerFinding(p, "message", "a well-formed message", "other bytes")
+	case !b.Codec().Known():
+		p.found(Finding{Code: "batch-codec", Place: p.place(),
+			Message:  "the attributes name compression codec " + strconv.Itoa(int(b.Codec())) + ", which does not exist; no client can read the records",
+			Evidence: []Evidence{{"codec", "0 to 4", strconv.Itoa(int(b.Codec()))}}})
+	case b.Count < 0 || b.LastOffsetDelta < 0 || int64(b.Count) > int64(b.LastOffsetDelta)+1:
+		p.found(Finding{Code: "batch-count", Place: p.place(),
+			Message:  fmt.Sprintf("the header counts %d records, but has offsets for %d", b.Count, int64(b.LastOffsetDelta)+1),
+			Evidence: []Evidence{{"records count", "0 to " + strconv.FormatInt(int64(b.LastOffsetDelta)+1, 10), strconv.Itoa(int(b.Count))}}})
+	case b.Attributes&^0x7f != 0:
+		p.found(Finding{Code: "batch-attributes", Place: p.place(),
+			Message:  "attribute bits are set that no version of Kafka uses; brokers ignore them",
+			Evidence: []Evidence{{"attributes", "bits 0 to 6", fmt.Sprintf("%#x", uint16(b.Attributes))}}})
+	case b.BaseOffset < 0:
+		headerFinding(p, "base offset", "0 or more", strconv.FormatInt(b.BaseOffset, 10))
+	default:
+		headerFinding(p, "producer id, epoch and base sequence", "-1 or more",
+			fmt.Sprintf("%d, %d, %d", b.ProducerID, b.ProducerEpoch, b.BaseSequence))
+	}
+}
+
+func headerFinding(p *batchPass, what, want, got string) {
+	p.found(Finding{Code: "batch-header", Place: p.place(), Message: "the " + what + " cannot be right, though the checksum holds",
+		Evidence: []Evidence{{what, want, got}}})
+}
+
+// badChecksum reports a batch whose checksum does not match. next is the batch behind it, nil if there is none.
+func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch) {
+	place := at(seg.log.Rel, b)
+	nextOffset := int64(-1)
+	if next != nil && next.BaseOffset > b.BaseOffset {
+		nextOffset = next.BaseOffset
+		place.LastOffset = next.BaseOffset - 1
+	}
+	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos,
+		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
+	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
+	cause, evidence := diagnose(data, b)
+	if cause != "" {
+		f.Message += "; " + cause
+	}
+	f.Evidence = append(f.Evidence, evidence...)
+	if n := place.LastOffset - place.FirstOffset + 1; n > 0 {
+		f.Message += "; " + plural(n, "offset is", "offsets are") + " in doubt"
+	}
+	if next != nil {
+		f.Message += fmt.Sprintf("; reading goes on at byte %d, offset %d", next.Pos, next.BaseOffset)
+	}
+	p.found(seg, f)
+	seg.damaged = true
+	p.skip(seg, b.Pos, b.Size(), b, nextOffset)
+}
+
+// skip tells the followers of bytes that they will not see.
+func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset int64) {
+	for _, f := range p.followers {
+		f.skip(seg, pos, n, b, nextOffset)
+	}
+}
+
+// badMagic reports a batch that is sound but for its magic byte.
+func (p *partition) badMagic(seg *segment, b, v2 *format.Batch) {
+	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos,
+		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, which leaves "+
+			"out that byte; %s", b.Magic, magicEffect(b.Magic)),
+		Evidence: []Evidence{{"magic", "2", strconv.Itoa(int(b.Magic))}}})
+}
+
+func magicEffect(magic int8) string {
+	if magic > 2 {
+		return "brokers serve the batch as it is, and consumers refuse it"
+	}
+	return "a broker takes it for an old message, fails, and recovery cuts the log here"
+}
+
+// badLength reports a batch whose length field is wrong; b is the batch as it really is.
+func (p *partition) badLength(seg *segment, b *format.Batch) {
+	stored := strconv.Itoa(int(int32(be32(b.Raw[8:]))))
+	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
+	p.found(seg, Finding{Code: "batch-length", Place: at(seg.log.Rel, b), logPos: b.Pos,
+		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
+			": no record is lost, yet a broker cannot find the batches behind it",
+		Evidence: []Evidence{{"batch length", want, stored}}})
+}
+
+// hole reports bytes that are no batch: in the middle of a file, or at its end.
+func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
+	seg.damaged = true
+	if h.Next < 0 {
+		seg.tail = h
+	}
+	f := Finding{Place: seg.place(h.Pos, h.Len, h.Expected, -1), logPos: h.Pos}
+	switch h.Kind {
+	case format.ZeroTail:
+		p.zeroTail(seg, h, &f)
+	case format.TornTail:
+		p.tornTail(seg, data, h, &f)
+	default:
+		p.damagedBytes(data, h, &f)
+	}
+	p.found(seg, f)
+	p.skip(seg, h.Pos, h.Len, nil, h.NextOffset)
+}
+
+func (p *partition) damagedBytes(data []byte, h *format.Hole, f *Finding) {
+	f.Code, f.Severity = "damaged-bytes", Damage
+	what := describe(data, h.Pos, h.Pos+h.Len)
+	f.Message = plural(h.Len, "byte is", "bytes are") + " no batch: " + what
+	if h.NextOffset > h.Expected && h.Expected >= 0 {
+		f.LastOffset = h.NextOffset - 1
+		f.Message += "; " + plural(h.NextOffset-h.Expected, "offset is", "offsets are") + " lost"
+	}
+	switch {
+	case h.GaveUp:
+		f.Message += "; the search for an intact batch behind was given up after too many false beginnings"
+	case h.Next < 0:
+		f.Message += "; no intact batch follows"
+	default:
+		f.Message += fmt.Sprintf("; reading goes on at byte %d, offset %d", h.Next, h.NextOffset)
+		if h.NextOffset <= h.Expected {
+			f.FirstOffset = -1
+		}
+	}
+	var why *format.Error
+	if errors.As(h.Err, &why) {
+		f.Evidence = append(f.Evidence, Evidence{why.What, why.Want, why.Got})
+	}
+}
+
+func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Finding) {
+	f.Code, f.Severity = "torn-tail", Warning
+	rest := data[h.Pos:]
+	if len(rest) >= 8 {
+		f.FirstOffset = int64(be64(rest))
+	}
+	size := "an unknown number of"
+	if len(rest) >= format.LogOverhead {
+		size = strconv.FormatInt(int64(be32(rest[8:]))+format.LogOverhead, 10)
+	}
+	if len(rest) >= 27 && rest[16] == 2 {
+		f.LastOffset = f.FirstOffset + int64(be32(rest[23:]))
+	}
+	f.Message = fmt.Sprintf("the last batch is cut off: %d of %s bytes are there", h.Len, size)
+	f.Evidence = []Evidence{{"bytes of the batch", size, strconv.FormatInt(h.Len, 10)}}
+	switch {
+	case !seg.last:
+		f.Severity = Damage
+		f.Message += "; this is not the last segment, so no crash explains it"
+	case p.shutdown == cleanShutdown:
+		f.Severity = Damage
+		f.Message += fmt.Sprintf("; there is a clean-shutdown marker, so a broker would not repair it but let the log end at offset %d", seg.base)
+	default:
+		f.Message += "; a broker cuts it off at its next start after an unclean stop"
+	}
+}
+
+func (p *partition) zeroTail(seg *segment, h *format.Hole, f *Finding) {
+	f.Code, f.Severity = "zero-tail", Warning
+	f.Message = plural(h.Len, "zero byte follows", "zero bytes follow") + " the last batch"
+	switch {
+	case !seg.last:
+		f.Severity = Damage
+		f.Message += "; this is not the last segment, which alone can be preallocated"
+	case p.shutdown == cleanShutdown:
+		f.Severity = Damage
+		f.Message += "; there is a clean-shutdown marker, and with it a broker refuses to start on such a file"
+	case preallocated(seg.index, 8) && preallocated(seg.timeIndex, 12):
+		f.Severity = Note
+		f.FirstOffset = -1
+		f.Message += ", as with preallocate=true in a segment that is still written to"
+	default:
+		f.Message += "; the indexes are not preallocated, so this is no room kept free: a crash came before the data reached the disk"
+	}
+}
+
+// preallocated reports whether an index ends in zero slots, or is not there at all.
+func preallocated(index []byte, width int) bool {
+	if index == nil {
+		return true
+	}
+	n := len(index) / width * width
+	return n > 0 && zeros(index[n-width:n])
+}

@@ -1,0 +1,296 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+
+	"kseg/format"
+)
+
+// checkOffsets looks at the offsets from batch to batch and from segment to segment. A batch that does not fit is held back
+// until the next one is seen: neighbours on both sides often prove which of two batches is wrong, and how.
+var checkOffsets = Check{
+	Name:  "offsets",
+	Group: "offsets",
+	Codes: []Code{
+		{"batch-base-offset", Damage, "the base offset of a batch is wrong"},
+		{"batch-last-offset", Damage, "the last offset of a batch is wrong"},
+		{"batch-repeated", Damage, "a batch stands in the log twice"},
+		{"offset-order", Damage, "offsets go back"},
+		{"offset-overflow", Damage, "an offset is too far from its segment's base offset"},
+		{"offset-gap", Warning, "offsets are missing"},
+		{"segment-name", Damage, "a segment's name is not its first offset"},
+		{"segment-overlap", Damage, "two segments hold the same offsets"},
+	},
+	Follow: func(p *partition) follower { return &offsetOrder{p: p} },
+}
+
+// placed is what the order of offsets needs to know of a batch after its bytes are gone.
+type placed struct {
+	seg        *segment
+	pos, size  int64
+	base, next int64
+	count      int32
+	crc        uint32
+	// vague: a compressed message whose records were not read; only its last offset is known.
+	vague bool
+}
+
+func (b *placed) length() int64 { return b.next - b.base }
+
+func (b *placed) place() Place { return b.seg.place(b.pos, b.size, b.base, b.next-1) }
+
+// same reports whether two batches are copies of each other.
+func (b *placed) same(o *placed) bool {
+	return b.base == o.base && b.next == o.next && b.crc == o.crc && b.size == o.size
+}
+
+// offsetOrder is the follower of checkOffsets.
+type offsetOrder struct {
+	p       *partition
+	prev    placed // the last batch that was accepted
+	started bool   // there is a prev
+	pending placed // the batch that does not fit behind prev, until the next one is known
+	waiting bool
+	// unsure: bytes were skipped behind prev, so that a gap is explained.
+	unsure bool
+	// high is the offset behind the highest one seen; while prev.next is below it the log is in a stretch that went back.
+	high int64
+	// crossing is the first batch that reaches into the next segment's offsets.
+	crossing placed
+	crosses  bool
+	// emptied is the last segment without batches since prev.
+	emptied *segment
+}
+
+func (o *offsetOrder) begin(seg *segment) {
+	if o.started && o.prev.seg.dir != seg.dir.Prev && !(o.emptied != nil && o.emptied.dir == seg.dir.Prev) {
+		// A segment in between was left out, by the user or since it could not be read.
+		o.settle(nil)
+		o.started, o.unsure, o.crosses = false, false, false
+	}
+}
+
+func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
+	if o.started && !o.waiting && b.BaseOffset == o.prev.next && o.prev.seg == seg && o.prev.next >= o.high {
+		// The hot path: the batch follows the one before.
+		o.prev = placed{seg, b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC, b.Legacy() && b.Count < 0}
+		o.high = o.prev.next
+		if o.prev.next-seg.base > math.MaxInt32 || !seg.last && !o.crosses && o.prev.next > seg.dir.Next.Base {
+			o.accept(o.prev)
+		}
+		return
+	}
+	next := placed{seg, b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC, b.Legacy() && b.Count < 0}
+	if o.waiting {
+		o.settle(&next)
+	}
+	o.take(next)
+}
+
+func (o *offsetOrder) skip(seg *segment, _, _ int64, _ *format.Batch, nextOffset int64) {
+	o.settle(nil)
+	o.unsure = true
+	if o.started && nextOffset > o.prev.next {
+		o.prev.next, o.high = nextOffset, max(o.high, nextOffset)
+	}
+}
+
+func (o *offsetOrder) end(seg *segment) {
+	if seg.firstOffset < 0 && seg.tail == nil {
+		o.emptied = seg
+	}
+}
+
+func (o *offsetOrder) finish() { o.settle(nil) }
+
+// take decides whether a batch fits behind the one before, or must wait for the next.
+func (o *offsetOrder) take(b placed) {
+	first := b.pos == 0 || !o.started || o.prev.seg != b.seg
+	switch {
+	case first && b.base < b.seg.base:
+		o.wait(b)
+	case !o.started:
+		if b.base > b.seg.base && b.pos == 0 && !b.vague {
+			o.gap(b.seg.base, b)
+		}
+		o.accept(b)
+	case first && o.prev.seg != b.seg:
+		o.cross(b)
+	case b.base >= o.prev.next && (o.unsure || b.vague || b.base == o.prev.next || b.base == o.high):
+		o.accept(b)
+	case b.base < o.high && o.prev.next < o.high && b.base >= o.prev.next:
+		o.accept(b) // still in the stretch that went back, which was reported
+	default:
+		o.wait(b)
+	}
+}
+
+func (o *offsetOrder) wait(b placed) { o.pending, o.waiting = b, true }
+
+// accept makes b the last batch.
+func (o *offsetOrder) accept(b placed) {
+	if b.next-b.seg.base > math.MaxInt32 {
+		o.found(b, Finding{Code: "offset-overflow", Place: b.place(),
+			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d; a broker splits the segment or does not start",
+				b.next-1, b.seg.base)})
+	}
+	if next := b.seg.dir.Next; next != nil && b.next > next.Base && !o.crosses {
+		o.crossing, o.crosses = b, true
+	}
+	o.prev, o.started, o.unsure, o.emptied = b, true, false, nil
+	o.high = max(o.high, b.next)
+}
+
+// cross compares the first batch of a segment with the last of the segment before.
+func (o *offsetOrder) cross(b placed) {
+	crossing, crosses := o.crossing, o.crosses
+	o.crosses = false
+	switch {
+	case b.seg.base >= o.prev.next:
+		if b.base > o.prev.next && !b.vague && !o.unsure {
+			o.gap(o.prev.next, b)
+		}
+	case b.base == o.prev.next:
+		o.misnamed(b)
+	case crosses:
+		o.found(crossing, Finding{Code: "segment-overlap",
+			Place: crossing.seg.place(crossing.pos, crossing.seg.size-crossing.pos, crossing.base, o.prev.next-1),
+			Message: fmt.Sprintf("offsets from %d on are in this segment and in the next one, which begins at %d; brokers read them from "+
+				"the next one", max(crossing.base, b.seg.base), b.seg.base),
+			Related: []Place{b.place()}})
+	}
+	o.accept(b)
+}
+
+// settle decides about the batch that waits, now that the next one is known, or that there is none.
+func (o *offsetOrder) settle(next *placed) {
+	if !o.waiting {
+		return
+	}
+	o.waiting = false
+	c := o.pending
+	if next != nil && next.seg != c.seg {
+		next = nil
+	}
+	first := !o.started || o.prev.seg != c.seg
+	switch {
+	case first:
+		o.settleFirst(c, next)
+	case c.base > o.prev.next:
+		o.settleAhead(c, next)
+	default:
+		o.settleBack(c, next)
+	}
+}
+
+// settleFirst: c, the first batch of its segment, is below the segment's base offset.
+func (o *offsetOrder) settleFirst(c placed, next *placed) {
+	if next != nil && next.base == c.seg.base+c.length() {
+		o.wrongBase(c, c.seg.base, next)
+		return
+	}
+	o.misnamed(c)
+	o.crosses = false
+	o.accept(c)
+}
+
+// misnamed: the name of b's segment is not the offset that it begins with.
+func (o *offsetOrder) misnamed(b placed) {
+	why := ""
+	if o.started && o.prev.next == b.base {
+		why = ", where the segment before ends"
+	}
+	o.found(b, Finding{Code: "segment-name", Place: b.place(),
+		Message:  fmt.Sprintf("the segment is named %d, but begins at offset %d%s; look-ups near its beginning go wrong", b.seg.base, b.base, why),
+		Evidence: []Evidence{{"base offset in the name", itoa(b.base), itoa(b.seg.base)}}})
+}
+
+// settleAhead: c begins behind the offset that should have come.
+func (o *offsetOrder) settleAhead(c placed, next *placed) {
+	want := o.prev.next
+	switch {
+	case next == nil || next.base >= c.next:
+		o.gap(want, c)
+		o.accept(c)
+	case next.base == want+c.length():
+		o.wrongBase(c, want, next)
+	case next.base == want && next.next == c.base:
+		o.found(*next, Finding{Code: "offset-order", Place: next.place(),
+			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base, c.next-1),
+			Related: []Place{c.place()}})
+		o.accept(c)
+		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
+	case next.base >= want:
+		o.found(c, Finding{Code: "offset-order", Place: c.place(),
+			Message: fmt.Sprintf("the batch begins at offset %d, but the batches around it are at %d and %d", c.base, want-1, next.base),
+			Related: []Place{next.place()}})
+		o.unsure = true
+	default:
+		o.gap(want, c)
+		o.accept(c)
+	}
+}
+
+// settleBack: c begins at or below an offset that the log had already.
+func (o *offsetOrder) settleBack(c placed, next *placed) {
+	want := o.prev.next
+	prev := o.prev
+	switch {
+	case c.same(&prev):
+		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; consumers get its records twice",
+			Related: []Place{prev.place()}})
+	case next != nil && next.base == want+c.length():
+		o.wrongBase(c, want, next)
+	case c.base == prev.base+int64(prev.count) && int64(prev.count) != prev.length():
+		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.place(),
+			Message: fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and the next one begins at %d", prev.next-1,
+				prev.count, c.base),
+			Evidence: []Evidence{{"last offset", itoa(c.base - 1), itoa(prev.next - 1)}},
+			Related:  []Place{c.place()}})
+		o.high = c.base
+		o.accept(c)
+	default:
+		o.found(c, Finding{Code: "offset-order", Place: c.place(),
+			Message:  fmt.Sprintf("offsets go back from %d to %d", want-1, c.base),
+			Evidence: []Evidence{{"base offset", itoa(want) + " or more", itoa(c.base)}},
+			Related:  []Place{prev.place()}})
+		if next == nil || next.base != want {
+			o.accept(c)
+		}
+	}
+}
+
+// wrongBase: the batches on both sides leave room for c at another offset than it says.
+func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
+	o.found(c, Finding{Code: "batch-base-offset", Place: c.place(),
+		Message: fmt.Sprintf("the base offset is %d, but the batches on both sides leave just %d–%d for these records; the checksum leaves "+
+			"out this field", c.base, want, want+c.length()-1),
+		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
+		Related:  []Place{next.place()}})
+	c.base, c.next = want, want+c.length()
+	o.accept(c)
+}
+
+// gap: the offsets from want up to b are missing. Where the index of a segment shows that its log once reached further, the
+// place is where that log ends now.
+func (o *offsetOrder) gap(want int64, b placed) {
+	place := b.place()
+	related := []Place(nil)
+	switch {
+	case o.emptied != nil && o.emptied.base == want:
+		place, related = o.emptied.place(0, 0, 0, 0), []Place{b.place()}
+	case o.started && o.prev.seg != b.seg && o.prev.seg.cut:
+		place, related = o.prev.seg.place(o.prev.seg.size, 0, 0, 0), []Place{b.place()}
+	}
+	place.FirstOffset, place.LastOffset = want, b.base-1
+	o.found(b, Finding{Code: "offset-gap", Place: place,
+		Message:  plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log cleaner took them", b.base),
+		Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
+		Related:  related})
+}
+
+func (o *offsetOrder) found(b placed, f Finding) {
+	f.logPos = b.pos
+	o.p.found(b.seg, f)
+}

@@ -1,0 +1,80 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"kseg/format"
+)
+
+// checkSegments looks at which files of a segment there are.
+var checkSegments = Check{
+	Name:  "segments",
+	Group: "indexes",
+	Codes: []Code{
+		{"index-without-log", Warning, "an index whose log is not there"},
+		{"segment-log-missing", Warning, "a segment of which only the indexes are left"},
+	},
+	Partition: lookForLostLogs,
+}
+
+// lookForLostLogs finds indexes without their log. If offsets are missing just there, the log is what was lost.
+func lookForLostLogs(p *partition) {
+	seen := map[int64]bool{}
+	for _, f := range p.dir.All() {
+		name := f.Name
+		if !name.Kind.IsSegmentFile() || name.Kind == format.KindLog || !name.HasBase || name.Leftover() || seen[name.Base] ||
+			f.Sibling(format.KindLog) != nil {
+			continue
+		}
+		seen[name.Base] = true
+		var files []Place
+		for _, kind := range []format.Kind{format.KindOffsetIndex, format.KindTimeIndex, format.KindTxnIndex} {
+			if s := f.Sibling(kind); s != nil {
+				files = append(files, inFile(s.Rel, -1, -1))
+			}
+		}
+		finding := Finding{Code: "index-without-log", Place: files[0], Related: files[1:], logPos: -1,
+			Message: "there is no log of this base offset; a broker deletes the index at its next start"}
+		gap := slices.IndexFunc(p.findings, func(g Finding) bool {
+			return g.Code == "offset-gap" && g.FirstOffset <= name.Base && name.Base <= g.LastOffset
+		})
+		if gap >= 0 && !p.compacted {
+			g := p.findings[gap]
+			finding.Code, finding.Place, finding.Related = "segment-log-missing", inFile(f.Rel[:len(f.Rel)-len(name.Raw)]+
+				name.Sibling(format.KindLog), -1, -1), files
+			finding.FirstOffset, finding.LastOffset = g.FirstOffset, g.LastOffset
+			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing", g.FirstOffset, g.LastOffset)
+		}
+		p.found(nil, finding)
+	}
+}
+
+// end is the position behind the last byte that is a batch.
+func (s *segment) end() int64 {
+	if s.tail != nil {
+		return s.tail.Pos
+	}
+	return s.size
+}
+
+// sibling is the name of a file of the segment that is not there.
+func (s *segment) sibling(kind format.Kind) string {
+	return s.log.Rel[:len(s.log.Rel)-len(s.log.Name.Raw)] + s.log.Name.Sibling(kind)
+}
+
+// beyond notes that an index shows the log to have reached at least to the offset. In the last segment that is a finding;
+// in others there is a gap in the offsets, which names it.
+func (s *segment) beyond(offset int64, place Place) {
+	s.cut = true
+	if !s.last || s.tail != nil {
+		return
+	}
+	f := Finding{Code: "log-end-missing", Place: s.place(s.size, 0, s.nextOffset, offset), Related: []Place{place}, logPos: s.size,
+		Message:  fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset, offset),
+		Evidence: []Evidence{{"last offset", itoa(offset), itoa(s.nextOffset - 1)}}}
+	if s.part.shutdown == cleanShutdown {
+		f.Severity = Damage
+	}
+	s.part.found(s, f)
+}

@@ -1,0 +1,130 @@
+package verify
+
+import (
+	"fmt"
+
+	"kseg/format"
+)
+
+// checkTxnIndex compares every .txnindex with the ABORT markers of its segment.
+var checkTxnIndex = Check{
+	Name:  "transaction-index",
+	Group: "indexes",
+	Codes: []Code{
+		{"txnindex-version", Damage, "an entry of a transaction index has an unknown version"},
+		{"txnindex-entry", Damage, "an entry of a transaction index contradicts the log"},
+		{"txnindex-entry-missing", Damage, "an aborted transaction is not in the transaction index"},
+		{"txnindex-stray-bytes", Warning, "a transaction index is not a whole number of entries"},
+	},
+	Follow: func(p *partition) follower { return &txnFollower{p: p} },
+}
+
+const txnSlot = 34 // bytes
+
+// txnFollower is the follower of checkTxnIndex.
+type txnFollower struct {
+	p     *partition
+	file  string
+	index format.TxnIndex
+	n     int // entries that can be read
+	next  int // the first that no marker was found for
+	// marker is the last marker that ended a transaction or could have, for naming it beside an entry that is wrong.
+	marker Place
+	commit bool
+}
+
+func (x *txnFollower) begin(seg *segment) {
+	x.index, x.next, x.marker = format.NewTxnIndex(seg.txnIndex), 0, Place{}
+	x.file = seg.sibling(format.KindTxnIndex)
+	var err error
+	if x.n, err = x.index.Check(); err != nil {
+		x.found(seg, "txnindex-version", x.n, "entry "+itoa(int64(x.n))+" is of a version that does not exist; with it a broker does not load the "+
+			"partition: "+reason(err))
+	}
+}
+
+func (x *txnFollower) batch(seg *segment, b *format.Batch) {
+	event := &x.p.event
+	if !event.HasMark {
+		return
+	}
+	x.extra(seg, b.BaseOffset)
+	x.marker, x.commit = at(seg.log.Rel, b), !event.Marker.Abort
+	here := x.next < x.n && x.index.Entry(x.next).LastOffset == b.BaseOffset
+	switch {
+	case event.Marker.Abort && event.Ended && here:
+		x.compare(seg, event.Txn.AbortedTxn)
+		x.next++
+	case event.Marker.Abort && event.Ended && x.n == x.index.Len():
+		x.missing(seg, event.Txn.AbortedTxn)
+	case event.Marker.Abort && here:
+		// The transaction began before what is left of the log, so that its first offset is not known.
+		x.next++
+	}
+}
+
+// extra reports the entries below the offset, for which no marker was found.
+func (x *txnFollower) extra(seg *segment, offset int64) {
+	for x.next < x.n && x.index.Entry(x.next).LastOffset < offset {
+		e := x.index.Entry(x.next)
+		message := fmt.Sprintf("entry %d says that a transaction of producer %d was aborted at offset %d, ", x.next, e.ProducerID, e.LastOffset)
+		switch {
+		case e.LastOffset < seg.base:
+			message += "which is below the segment's base offset"
+		case x.marker.File != "" && x.marker.FirstOffset == e.LastOffset && x.commit:
+			message += "but the marker there commits it"
+		case x.marker.File != "" && x.marker.FirstOffset >= e.LastOffset:
+			message += "which an entry before says already, or where there is no marker"
+		default:
+			message += "where there is no such marker"
+		}
+		f := x.found(seg, "txnindex-entry", x.next, message)
+		if x.marker.FirstOffset == e.LastOffset && x.marker.File != "" {
+			f.relate(x.marker)
+		}
+		x.next++
+	}
+}
+
+// compare holds an entry against the transaction that its marker ended.
+func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
+	e := x.index.Entry(x.next)
+	if e == want {
+		return
+	}
+	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log it is producer "+
+		"%d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
+		want.LastStableOffset))
+	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)}, {"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
+		{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}
+	f.relate(x.marker)
+}
+
+func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
+	place := Place{File: x.file, Pos: x.index.Position(x.next), Len: 0, FirstOffset: t.FirstOffset, LastOffset: t.LastOffset}
+	if seg.dir.TxnIndex == nil {
+		place.Pos, place.Len = -1, -1
+	}
+	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, logPos: x.marker.Pos, Related: []Place{x.marker},
+		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers with read_committed get its records",
+			t.ProducerID, t.LastOffset)})
+}
+
+func (x *txnFollower) found(seg *segment, code string, slot int, message string) *Finding {
+	e := x.index.Entry(slot)
+	x.p.found(seg, Finding{Code: code, Place: Place{File: x.file, Pos: x.index.Position(slot), Len: txnSlot, FirstOffset: e.FirstOffset,
+		LastOffset: e.LastOffset}, Message: message, logPos: -1})
+	return &x.p.findings[len(x.p.findings)-1]
+}
+
+func (x *txnFollower) skip(*segment, int64, int64, *format.Batch, int64) {}
+
+func (x *txnFollower) end(seg *segment) {
+	x.extra(seg, 1<<63-1)
+	if n := x.index.StrayBytes(); n > 0 {
+		x.p.found(seg, Finding{Code: "txnindex-stray-bytes", Place: inFile(x.file, int64(len(seg.txnIndex)-n), int64(n)), logPos: -1,
+			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
+	}
+}
+
+func (x *txnFollower) finish() {}

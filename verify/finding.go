@@ -1,0 +1,86 @@
+package verify
+
+import "kseg/format"
+
+// Severity says how bad a finding is.
+type Severity int8
+
+// The severities, the mildest first.
+const (
+	// Note is worth knowing and changes nothing for a broker or a consumer.
+	Note Severity = iota + 1
+	// Warning is something that a broker repairs or lives with, but data was lost or may be.
+	Warning
+	// Damage is data that is unreadable or wrong, look-ups that go wrong, or a broker that would not start.
+	Damage
+)
+
+// String is the name in reports and in --fail-on.
+func (s Severity) String() string {
+	switch s {
+	case Note:
+		return "note"
+	case Warning:
+		return "warning"
+	case Damage:
+		return "damage"
+	}
+	return "none"
+}
+
+// ParseSeverity reads the name of a severity.
+func ParseSeverity(name string) (Severity, bool) {
+	for s := Note; s <= Damage; s++ {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// Place is where something was found. Numbers that do not apply are -1.
+type Place struct {
+	File        string // as logdir.File.Rel: relative to the operand
+	Pos         int64  // byte position in the file
+	Len         int64  // bytes
+	FirstOffset int64
+	LastOffset  int64 // inclusive
+}
+
+// Evidence is one fact that a finding rests on.
+type Evidence struct {
+	Name string // "crc", "base offset"
+	Want string // what the rest of the data demands, or ""
+	Got  string // what is there
+}
+
+// Finding is one contradiction, named once: what else follows from it is in Related.
+type Finding struct {
+	Code      string // kebab-case, stable for ever; see docs/findings.md
+	Severity  Severity
+	Partition string // the name of its directory, or "" for what belongs to a log directory
+	Place
+	Shown    string // the file as the user would name it
+	Message  string // one sentence, without the place
+	Evidence []Evidence
+	// Related are the other places that show the same fault.
+	Related []Place
+	// Next is the command to run next, or "".
+	Next string
+	// Count is how many times the code was found in the file; Place is the first.
+	Count int
+
+	base   int64 // of the segment it belongs to, -1 for none
+	logPos int64 // the position in the log that it is about, -1 if unknown
+	rank   int   // the file's place in the order of reports
+}
+
+// at makes a place of a batch.
+func at(file string, b *format.Batch) Place {
+	return Place{File: file, Pos: b.Pos, Len: b.Size(), FirstOffset: b.BaseOffset, LastOffset: b.LastOffset}
+}
+
+// inFile makes a place without offsets; length -1 means unknown.
+func inFile(file string, pos, length int64) Place {
+	return Place{File: file, Pos: pos, Len: length, FirstOffset: -1, LastOffset: -1}
+}

@@ -1,0 +1,90 @@
+package verify
+
+import (
+	"path/filepath"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// operands are all that a run looks at, in order.
+type operands struct {
+	driver   *driver
+	set      *logdir.Set
+	dirs     []*logDir
+	findings []Finding
+}
+
+// logDir is a log directory, or, if dir is nil, a partition or file that was given alone.
+type logDir struct {
+	driver     *driver
+	dir        *logdir.LogDir
+	partitions []*partition
+	findings   []Finding
+}
+
+func (d *driver) operands(set *logdir.Set) *operands {
+	all := &operands{driver: d, set: set}
+	for _, o := range set.Operands {
+		l := &logDir{driver: d, dir: o.LogDir}
+		switch {
+		case o.LogDir != nil:
+			for _, p := range o.LogDir.Partitions {
+				l.partitions = append(l.partitions, newPartition(d, p))
+			}
+		case o.Partition != nil:
+			l.partitions = append(l.partitions, newPartition(d, o.Partition))
+		case o.File != nil && o.Err == nil:
+			l.partitions = append(l.partitions, d.fileAlone(o.File))
+		}
+		all.dirs = append(all.dirs, l)
+	}
+	return all
+}
+
+func (o *operands) partitions() []*partition {
+	var all []*partition
+	for _, l := range o.dirs {
+		all = append(all, l.partitions...)
+	}
+	return all
+}
+
+// found takes a finding about a log directory.
+func (l *logDir) found(f Finding) {
+	f.base = -1
+	l.driver.fill(&f)
+	if !l.driver.opts.Ignore[f.Code] {
+		l.findings = append(l.findings, f)
+	}
+}
+
+// found takes a finding about several operands.
+func (o *operands) found(f Finding) {
+	f.base = -1
+	o.driver.fill(&f)
+	if !o.driver.opts.Ignore[f.Code] {
+		o.findings = append(o.findings, f)
+	}
+}
+
+// fileAlone makes a partition of one file: a log, or an index together with its log.
+func (d *driver) fileAlone(f *logdir.File) *partition {
+	dir := &logdir.Partition{Path: filepath.Dir(f.Path), Display: f.Display, Rel: ".", Parent: f.Parent(), Files: []*logdir.File{f}}
+	dir.PartitionDir, dir.Named = f.Dir()
+	if dir.Named {
+		dir.Name = dir.PartitionDir.String()
+	}
+	log := f
+	if f.Kind() != format.KindLog && f.Kind().IsSegmentFile() {
+		log = f.Sibling(format.KindLog)
+	}
+	if f.Kind().IsSegmentFile() && log != nil && log.Name.HasBase {
+		dir.Segments = []*logdir.Segment{{Base: log.Name.Base, Partition: dir, Log: log,
+			Index: log.Sibling(format.KindOffsetIndex), TimeIndex: log.Sibling(format.KindTimeIndex),
+			TxnIndex: log.Sibling(format.KindTxnIndex), Snapshot: log.Sibling(format.KindProducerSnapshot)}}
+	}
+	p := newPartition(d, dir)
+	p.alone, p.root = f, filepath.Dir(f.Display)
+	return p
+}

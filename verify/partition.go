@@ -1,0 +1,182 @@
+package verify
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// partition is the pass over one partition.
+type partition struct {
+	driver   *driver
+	dir      *logdir.Partition
+	name     string
+	segments []*segment
+	worker   *worker // for the stretches that are gone through slowly
+	reader   *format.RecordReader
+
+	followers []follower
+	findings  []Finding
+
+	// producers is the state of the producers behind the last batch; event and eventErr are what that batch did to it.
+	producers *format.ProducerState
+	event     format.ProducerEvent
+	eventErr  error
+	lastBatch format.Batch // the last one that can be trusted; its bytes are gone once its segment has ended
+
+	// compacted: there is evidence that the log cleaner was here, so that gaps are no loss.
+	compacted bool
+	shutdown  shutdown
+	ranks     map[string]int
+	root      string // the operand that the files are relative to, as the user would name it
+	alone     *logdir.File // the file, if only that was given
+}
+
+// shutdown is how the broker that wrote a log directory stopped.
+type shutdown int8
+
+const (
+	unknownShutdown shutdown = iota // nothing but the partition was given: counts as unclean
+	uncleanShutdown
+	cleanShutdown
+)
+
+// maxSmallFile bounds the state files that are read whole.
+const maxSmallFile = 64 << 20
+
+func newPartition(d *driver, dir *logdir.Partition) *partition {
+	p := &partition{driver: d, dir: dir, name: dir.Name, worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}}
+	p.root = dir.Display
+	if dir.Parent != nil && dir.Parent.Listed {
+		p.root = dir.Parent.Display
+	}
+	p.shutdown = p.howStopped()
+	p.compacted = p.cleaned()
+	for i, f := range dir.Files {
+		p.ranks[f.Rel] = i
+	}
+	for _, s := range dir.Segments {
+		p.segments = append(p.segments, &segment{part: p, dir: s, log: s.Log, base: s.Base, last: s.Next == nil,
+			firstOffset: -1, nextOffset: s.Base, maxTimestamp: -1, legacyOnly: true})
+	}
+	return p
+}
+
+// howStopped reads the clean-shutdown marker, which says nothing about the metadata log.
+func (p *partition) howStopped() shutdown {
+	switch parent := p.dir.Parent; {
+	case parent == nil:
+		return unknownShutdown
+	case p.dir.IsClusterMetadata():
+		return uncleanShutdown
+	case parent.File(format.KindCleanShutdown) != nil:
+		return cleanShutdown
+	case parent.Listed:
+		return uncleanShutdown
+	}
+	return unknownShutdown
+}
+
+// cleaned reports whether the log cleaner has a checkpoint for the partition.
+func (p *partition) cleaned() bool {
+	if p.dir.Parent == nil {
+		return false
+	}
+	f := p.dir.Parent.File(format.KindCleanerOffsetCheckpoint)
+	if f == nil {
+		return false
+	}
+	raw, err := f.ReadSmall(maxSmallFile)
+	if err != nil {
+		return false
+	}
+	checkpoint, _ := format.DecodeOffsetCheckpoint(raw)
+	for _, e := range checkpoint.Entries {
+		if e.Topic == p.dir.Topic && e.Partition == p.dir.Partition {
+			return true
+		}
+	}
+	return false
+}
+
+// coordinator reports whether the partition is of an internal topic that a coordinator writes to, whose appends repeat
+// sequence 0.
+func (p *partition) coordinator() bool {
+	switch p.dir.Topic {
+	case "__consumer_offsets", "__transaction_state", "__share_group_state":
+		return true
+	}
+	return false
+}
+
+// inUse reports whether the directory is a partition in use: not one that is being deleted, moved or was found astray.
+func (p *partition) inUse() bool { return p.dir.Suffix == "" }
+
+// run walks all segments, then runs the checks that look at the whole.
+func (p *partition) run(src source) error {
+	p.producers = p.startState()
+	for _, c := range p.driver.checks {
+		if c.Follow != nil {
+			p.followers = append(p.followers, c.Follow(p))
+		}
+	}
+	for _, seg := range p.segments {
+		if err := p.walk(seg, src); err != nil {
+			if p.driver.ctx.Err() != nil {
+				return err
+			}
+			p.unread(seg.log, err)
+		}
+		p.driver.count(seg)
+	}
+	for _, f := range p.followers {
+		f.finish()
+	}
+	for _, c := range p.driver.checks {
+		if c.Partition != nil {
+			c.Partition(p)
+		}
+	}
+	return nil
+}
+
+// startState is what is known of the producers before the first segment: its snapshot, if there is one that can be read.
+func (p *partition) startState() *format.ProducerState {
+	if len(p.segments) == 0 {
+		return format.NewProducerState(0)
+	}
+	first := p.segments[0]
+	if f := first.dir.Snapshot; f != nil {
+		if raw, err := f.ReadSmall(maxSmallFile); err == nil {
+			if s, err := format.DecodeProducerSnapshot(raw); err == nil {
+				return format.LoadProducerState(&s, first.base, math.MinInt64)
+			}
+		}
+	}
+	return format.NewProducerState(first.base)
+}
+
+// found takes a finding, about a segment or, if that is nil, about the partition.
+func (p *partition) found(seg *segment, f Finding) {
+	f.Partition = p.name
+	f.base = -1
+	if seg != nil {
+		f.base = seg.base
+	}
+	f.rank = p.ranks[f.File]
+	p.driver.fill(&f)
+	f.Shown = filepath.Join(p.root, f.File)
+	if f.Next == "" && f.Pos >= 0 && f.File != "" {
+		f.Next = "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
+	}
+	p.findings = append(p.findings, f)
+}
+
+func (p *partition) progress(bytes int64) {
+	if p.driver.opts.Progress != nil {
+		p.driver.opts.Progress(bytes)
+	}
+}

@@ -1,0 +1,256 @@
+// Package verify reads everything in a log directory and trusts nothing: are the batches intact, do their offsets, epochs
+// and sequences run on, do look-ups through the indexes find what is there, do the state files agree with the log?
+//
+// A run is one pass. Workers look at runs of whole batches by themselves (checksum, records); a single goroutine takes the
+// results in order and feeds the followers, which compare neighbours. What they find is folded at the end of each
+// partition (fold.go), so that one fault gives one finding.
+//
+// A check is one value in check_<topic>.go, listed in checks.go. Severities follow one rule: damage is what is unreadable,
+// wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price of data; a note
+// is worth knowing.
+package verify
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// Options say what is checked and how.
+type Options struct {
+	Level Level
+	Jobs  int
+	// MaxBatchBytes bounds what one batch may decompress to; a larger one is not read.
+	MaxBatchBytes int64
+	// MaxMessageBytes is the size above which a batch is reported; 0 means no limit.
+	MaxMessageBytes int64
+	// Interval is the index.interval.bytes that the indexes should have been written with; 0 means unknown.
+	Interval int64
+	Ignore   map[string]bool // codes
+	// FailFast ends the run with the first finding of severity damage.
+	FailFast bool
+	// MaxFindings ends the run after so many findings; 0 means no limit.
+	MaxFindings int
+	Now         time.Time
+
+	// Emit is called with each finding, in order. An error ends the run.
+	Emit func(*Finding) error
+	// Progress is called with the bytes that were looked at since its last call; it may be nil.
+	Progress func(bytes int64)
+}
+
+// Verdict is the short answer.
+type Verdict string
+
+// The verdicts. Incomplete outranks damaged: what could not be read may be worse than what was.
+const (
+	Clean      Verdict = "clean"
+	Damaged    Verdict = "damaged"
+	Incomplete Verdict = "incomplete"
+)
+
+// Summary counts what a run looked at and found.
+type Summary struct {
+	LogDirs, Partitions, Segments, Files int64
+	Batches, Records, Bytes              int64
+	Damage, Warnings, Notes              int64
+	// NotRead are sentences about what could not be read.
+	NotRead []string
+	// Stopped: the run ended early, by FailFast or MaxFindings.
+	Stopped bool
+	// Groups are the partitions and groups of checks that were run, for reports with a line for each, good or bad.
+	Groups []PartitionGroups
+}
+
+// PartitionGroups are the groups of checks that were run on one partition, or on a log directory.
+type PartitionGroups struct {
+	Partition string // "" for a log directory
+	Place     string // as the user would name it
+	Groups    []string
+}
+
+// Verdict is the answer: incomplete if something could not be read or there was nothing to read, damaged if there is
+// damage, else clean.
+func (s *Summary) Verdict() Verdict {
+	switch {
+	case len(s.NotRead) > 0 || s.Segments+s.Files == 0:
+		return Incomplete
+	case s.Damage > 0:
+		return Damaged
+	}
+	return Clean
+}
+
+// Count is how many findings of the severity or worse there are.
+func (s *Summary) Count(least Severity) int64 {
+	n := s.Damage
+	if least <= Warning {
+		n += s.Warnings
+	}
+	if least <= Note {
+		n += s.Notes
+	}
+	return n
+}
+
+// driver carries what a run needs everywhere.
+type driver struct {
+	ctx        context.Context
+	opts       *Options
+	checks     []*Check
+	slowWorker *worker
+	summary    Summary
+	emitted    int
+	severities map[string]Severity // the usual ones, by code
+}
+
+// Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
+// read is in the summary.
+func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}}
+	for _, code := range Codes() {
+		d.severities[code.Name] = code.Severity
+	}
+	var gate oneAtATime
+	d.slowWorker = newWorker(&opts, d.checks, &gate)
+	for _, problem := range set.Problems {
+		d.summary.NotRead = append(d.summary.NotRead, problem.Error())
+	}
+	all := d.operands(set)
+	src, stop := d.source(all, &gate)
+	err := d.runAll(all, src)
+	cancel()
+	stop()
+	if errors.Is(err, errStop) {
+		d.summary.Stopped, err = true, nil
+	}
+	return d.summary, err
+}
+
+// source starts the workers; with one job there are none, and the work is done when its result is asked for.
+func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
+	if d.opts.Jobs <= 1 {
+		return &serialSource{worker: newWorker(d.opts, d.checks, gate)}, func() {}
+	}
+	var segments []*segment
+	for _, p := range all.partitions() {
+		segments = append(segments, p.segments...)
+	}
+	workers := make([]*worker, d.opts.Jobs)
+	for i := range workers {
+		workers[i] = newWorker(d.opts, d.checks, gate)
+	}
+	s := startParallel(d.ctx, segments, workers)
+	return s, s.stop
+}
+
+// runAll goes through the operands in order.
+func (d *driver) runAll(all *operands, src source) error {
+	for _, l := range all.dirs {
+		for _, p := range l.partitions {
+			if err := d.partition(p, src); err != nil {
+				return err
+			}
+		}
+		if l.dir == nil {
+			continue
+		}
+		d.summary.LogDirs++
+		for _, c := range d.checks {
+			if c.LogDir != nil {
+				c.LogDir(l)
+			}
+		}
+		if err := d.emitAll(l.findings); err != nil {
+			return err
+		}
+	}
+	for _, c := range d.checks {
+		if c.Set != nil {
+			c.Set(all)
+		}
+	}
+	return d.emitAll(all.findings)
+}
+
+func (d *driver) partition(p *partition, src source) error {
+	if err := p.run(src); err != nil {
+		return err
+	}
+	if p.alone == nil {
+		d.summary.Partitions++
+	}
+	d.summary.Files += int64(len(p.dir.Files))
+	var groups []string
+	for _, c := range d.checks {
+		if !slices.Contains(groups, c.Group) {
+			groups = append(groups, c.Group)
+		}
+	}
+	d.summary.Groups = append(d.summary.Groups, PartitionGroups{p.name, p.dir.Display, groups})
+	return d.emitAll(p.fold())
+}
+
+// emitAll hands findings on, in order, and counts them.
+func (d *driver) emitAll(findings []Finding) error {
+	for i := range findings {
+		f := &findings[i]
+		switch f.Severity {
+		case Damage:
+			d.summary.Damage++
+		case Warning:
+			d.summary.Warnings++
+		default:
+			d.summary.Notes++
+		}
+		if err := d.opts.Emit(f); err != nil {
+			return err
+		}
+		d.emitted++
+		if d.opts.FailFast && f.Severity == Damage || d.opts.MaxFindings > 0 && d.emitted >= d.opts.MaxFindings {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// fill completes a finding that a check has made: its usual severity, and at least one occurrence.
+func (d *driver) fill(f *Finding) {
+	if f.Severity == 0 {
+		f.Severity = d.severities[f.Code]
+	}
+	f.Count = max(f.Count, 1)
+}
+
+// count adds a segment to the summary.
+func (d *driver) count(seg *segment) {
+	d.summary.Segments++
+	d.summary.Batches += seg.batches
+	d.summary.Records += seg.records
+	d.summary.Bytes += seg.size
+}
+
+// notRead notes what could not be read.
+func (d *driver) notRead(display string, err error) {
+	text := err.Error()
+	if len(text) < len(display) || text[:len(display)] != display {
+		text = display + ": " + text
+	}
+	d.summary.NotRead = append(d.summary.NotRead, text)
+}
+
+// oneAtATime lets one worker decompress a very large batch at a time, so that memory does not grow with their number.
+type oneAtATime struct{ mu sync.Mutex }
+
+// Enter waits for the others.
+func (g *oneAtATime) Enter() { g.mu.Lock() }
+
+// Leave lets the next one in.
+func (g *oneAtATime) Leave() { g.mu.Unlock() }
