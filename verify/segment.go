@@ -90,12 +90,15 @@ func (p *partition) walkRuns(seg *segment, data []byte, src source) error {
 	for !done {
 		r := src.next(seg, data)
 		done = r.last
+		if r.err == nil && r.to > int64(len(data)) {
+			r.err = shrunk(seg.log, r.to, len(data))
+		}
 		if r.err != nil {
 			return r.err
 		}
 		switch {
 		case r.from == pos:
-			p.takeRun(seg, r)
+			p.takeRun(seg, data, r)
 			pos = r.stop
 		case r.to <= pos && !done:
 			continue
@@ -109,10 +112,13 @@ func (p *partition) walkRuns(seg *segment, data []byte, src source) error {
 	return nil
 }
 
-// takeRun feeds the batches of a run, which are all sound, to what looks at them in order.
-func (p *partition) takeRun(seg *segment, r *run) {
+// takeRun feeds the batches of a run, which are all sound, to what looks at them in order. The mapping that the worker
+// saw may be gone, so they get their bytes anew.
+func (p *partition) takeRun(seg *segment, data []byte, r *run) {
 	for i := range r.batches {
-		p.step(seg, &r.batches[i])
+		b := &r.batches[i]
+		b.Raw = data[b.Pos:b.End():b.End()]
+		p.step(seg, b)
 	}
 	if n := len(r.batches); n > 0 {
 		p.lastBatch = r.batches[n-1]
@@ -260,7 +266,7 @@ func (w *slowWalk) single(b *format.Batch) {
 	w.run.batches, w.run.findings, w.run.notRead = w.run.batches[:0], w.run.findings[:0], w.run.notRead[:0]
 	w.run.batches = append(w.run.batches, *b)
 	w.p.worker.single(&w.run, &w.run.batches[0])
-	w.p.takeRun(w.seg, &w.run)
+	w.p.takeRun(w.seg, w.data, &w.run)
 }
 
 // magic reads through a damaged magic byte.

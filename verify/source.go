@@ -23,7 +23,7 @@ type run struct {
 	last     bool  // no further run of the segment comes
 	err      error // the bytes could not be read
 
-	batches  []format.Batch // those that are sound; they alias the mapping
+	batches  []format.Batch // those that are sound
 	stop     int64          // where the worker stopped: at to, or at the first batch that is not sound
 	findings []Finding      // about single batches
 	notRead  []error        // batches too large to be read
@@ -196,12 +196,16 @@ func newWorker(opts *Options, on []*Check, gate format.Gate) *worker {
 func (w *worker) lookInView(r *run) {
 	r.err = r.seg.log.View(func(data []byte) error {
 		if r.to > int64(len(data)) {
-			return fmt.Errorf("%s: %w: it had %d bytes or more and has %d now", r.seg.log.Display, logdir.ErrVanished, r.to, len(data))
+			return shrunk(r.seg.log, r.to, len(data))
 		}
 		w.look(r, data)
 		return nil
 	})
 	r.done <- struct{}{}
+}
+
+func shrunk(f *logdir.File, had int64, now int) error {
+	return fmt.Errorf("%s: %w: it had %d bytes or more and has %d now", f.Display, logdir.ErrVanished, had, now)
 }
 
 // look goes through the batches of a run up to the first that is not sound.
