@@ -80,7 +80,7 @@ func (x *indexFollower) end(seg *segment) {
 		x.invalid(seg, violation)
 		return
 	case x.check.Inexact >= 0:
-		n := x.check.Later + x.check.First
+		n := x.check.Later + x.check.Earlier
 		x.found(seg, "index-inexact", x.check.Inexact, 1, fmt.Sprintf("%s not hold the last offset of the batch at %s position, as old "+
 			"brokers write; look-ups are right", plural(int64(n), "entry does", "entries do"), "the"), Evidence{})
 		return

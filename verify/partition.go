@@ -31,7 +31,7 @@ type partition struct {
 	compacted bool
 	shutdown  shutdown
 	ranks     map[string]int
-	root      string // the operand that the files are relative to, as the user would name it
+	root      string       // the operand that the files are relative to, as the user would name it
 	alone     *logdir.File // the file, if only that was given
 }
 

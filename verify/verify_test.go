@@ -2,9 +2,12 @@ package verify
 
 import (
 	"context"
+	"path"
+	"strings"
 	"testing"
 	"time"
 
+	"kseg/internal/fixture"
 	"kseg/logdir"
 )
 
@@ -31,4 +34,38 @@ func runOn(t testing.TB, opts Options, paths ...string) ([]Finding, Summary) {
 		t.Fatal(err)
 	}
 	return found, summary
+}
+
+// healthy are the directories of testdata/logdirs that are whole operands: log directories, or partitions alone.
+func healthy(t *testing.T) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	var dirs []string
+	for _, name := range fixture.Files(t, ".log") {
+		dir := path.Dir(path.Dir(name))
+		if !seen[dir] && !strings.HasSuffix(dir, "ORIGIN") {
+			seen[dir] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// Whatever real brokers left, live, killed or stopped, old or new, compacted or not, is healthy. The segments without
+// timestamps in retention/before truly lack their indexes.
+func TestNoFalseAlarms(t *testing.T) {
+	for _, name := range healthy(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, summary := runOn(t, Options{Level: Records, Jobs: 2}, fixture.Dir(t, name))
+			for _, f := range found {
+				if f.Severity > Note && !(f.Code == "index-missing" && strings.HasPrefix(f.Partition, "r-no-timestamp")) {
+					t.Errorf("%s %s %s @%d: %s", f.Severity, f.Code, f.File, f.Pos, f.Message)
+				}
+			}
+			if len(summary.NotRead) > 0 || summary.Batches == 0 {
+				t.Errorf("%d batches read; not read: %v", summary.Batches, summary.NotRead)
+			}
+		})
+	}
 }
