@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -156,7 +157,7 @@ func (d *dumper) head(dst []byte) error {
 // title is the line that begins every file.
 func (d *dumper) title(f *logdir.File) error {
 	d.pending = nil
-	return d.head(fmt.Appendf(nil, "Dumping %s\n", f.Display))
+	return d.head(fmt.Appendf(nil, "Dumping %s\n", shown(f)))
 }
 
 // stopError ends the whole run: stdout is gone, or the user interrupted.
@@ -167,6 +168,9 @@ func (e *stopError) Error() string { return e.err.Error() }
 // print dispatches on the file's kind.
 func (d *dumper) print(f *logdir.File) error {
 	d.result.Files++
+	if d.opts.Compat && !knownThere(f) {
+		return d.ignore(f)
+	}
 	switch f.Kind() {
 	case format.KindLog, format.KindCheckpoint:
 		return d.log(f)
@@ -180,6 +184,29 @@ func (d *dumper) print(f *logdir.File) error {
 		return d.snapshot(f)
 	}
 	return d.stateFile(f)
+}
+
+// knownThere reports whether the real tool prints such a file; it looks at the text behind the last dot.
+func knownThere(f *logdir.File) bool {
+	return !f.Name.Leftover() && (f.Kind().IsSegmentFile() || f.Kind() == format.KindProducerSnapshot || f.Kind() == format.KindCheckpoint)
+}
+
+// ignore passes over a file in the real tool's words.
+func (d *dumper) ignore(f *logdir.File) error {
+	if err := d.title(f); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.errOut, "Ignoring unknown file %s\n", render.Escaped(shown(f)))
+	return nil
+}
+
+// shown is a file's name as the real tool prints it: as given, but without doubled slashes.
+func shown(f *logdir.File) string {
+	path := f.Display
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
 }
 
 // write puts finished bytes on stdout.

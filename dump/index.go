@@ -46,7 +46,7 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 }
 
 func (d *dumper) emptyIndex(f *logdir.File) error {
-	return d.head(fmt.Appendf(nil, "%s is empty.\n", f.Display))
+	return d.head(fmt.Appendf(nil, "%s is empty.\n", shown(f)))
 }
 
 func (d *dumper) offsetEntries(f *logdir.File, x format.OffsetIndex, log []byte) error {
@@ -98,7 +98,7 @@ func (d *dumper) sanity(f *logdir.File, fault error) error {
 	if d.opts.Quiet {
 		return nil
 	}
-	return d.write(fmt.Appendf(nil, "%s passed sanity check.\n", f.Display))
+	return d.write(fmt.Appendf(nil, "%s passed sanity check.\n", shown(f)))
 }
 
 // offsetIndexFault is what OffsetIndex.sanityCheck looks at.

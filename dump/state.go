@@ -15,12 +15,11 @@ const stateFileMax = 64 << 20
 
 // stateFile prints one of the small text files. What is wrong with one is said, but is verify's to judge.
 func (d *dumper) stateFile(f *logdir.File) error {
-	if err := d.title(f); err != nil {
-		return err
-	}
 	show := d.stateForm(f.Kind())
 	if show == nil {
-		_, err := d.errOut.Write(append(append([]byte("Ignoring unknown file "), render.Escaped(f.Display)...), '\n'))
+		return d.ignore(f)
+	}
+	if err := d.title(f); err != nil {
 		return err
 	}
 	raw, err := f.ReadSmall(stateFileMax)
