@@ -46,6 +46,8 @@ type Options struct {
 	Limit, Tail        int64 // -1: no limit
 	Jobs               int   // 0: one a core
 	MaxBatchBytes      int64
+	// Progress is called with the bytes of logs that were printed since its last call; it may be nil.
+	Progress func(bytes int64)
 }
 
 // Result is what the exit code is made of.

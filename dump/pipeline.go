@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"fmt"
 	"sync"
 
 	"kseg/format"
@@ -54,17 +55,17 @@ func (d *dumper) startPipeline(f *logdir.File) *pipeline {
 		w.await = func(r *run) { p.await(r.seq) }
 		p.wg.Go(func() {
 			for r := range p.tasks {
-				p.process(d, f, w, r)
+				p.process(f, w, r)
 			}
 		})
 	}
 	return p
 }
 
-func (p *pipeline) process(d *dumper, f *logdir.File, w *worker, r *run) {
+func (p *pipeline) process(f *logdir.File, w *worker, r *run) {
 	err := p.failed()
 	if err == nil {
-		err = f.View(func([]byte) error { return w.print(r) })
+		err = w.guarded(f, r)
 	}
 	p.await(r.seq)
 	if err == nil {
@@ -74,6 +75,16 @@ func (p *pipeline) process(d *dumper, f *logdir.File, w *worker, r *run) {
 	p.advance(err)
 	*r = run{batches: r.batches[:0], problems: r.problems[:0]}
 	p.free.Put(r)
+}
+
+// guarded prints a run. A panic becomes an error, since nothing above this goroutine could catch it.
+func (w *worker) guarded(f *logdir.File, r *run) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%s: internal error: %v. This is a fault of kseg, not of your files; please report it", f.Display, fault)
+		}
+	}()
+	return f.View(func([]byte) error { return w.print(r) })
 }
 
 // await blocks until every earlier run has been written.

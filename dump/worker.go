@@ -95,6 +95,9 @@ func (w *worker) finish(r *run) error {
 		w.d.tell(w.f, p)
 	}
 	w.d.summary.addGaps(w.f, &w.gaps)
+	if w.d.opts.Progress != nil {
+		w.d.opts.Progress(int64(len(r.span)))
+	}
 	return nil
 }
 
