@@ -169,7 +169,7 @@ func runDump(ctx context.Context, env *Env, o *dumpOptions, args []string) error
 		set.Problems = takeForeign(set, set.Problems)
 	}
 	incomplete := env.report(set.Problems)
-	options.Progress = o.progress(env, totalBytes(set.Files())).Add
+	options.Progress = o.progress(env, totalBytes(set)).Add
 	res, err := dump.Run(ctx, set, options, env.Stdout, env.Stderr)
 	if err != nil {
 		return errors.Join(err, incomplete)
@@ -181,15 +181,6 @@ func runDump(ctx context.Context, env *Env, o *dumpOptions, args []string) error
 		incomplete = fmt.Errorf("nothing to print: %w", logdir.ErrNothing)
 	}
 	return result(res.Damage && o.Severity != "never", incomplete)
-}
-
-// totalBytes is the size of all files.
-func totalBytes(files []*logdir.File) int64 {
-	var n int64
-	for _, f := range files {
-		n += f.Size
-	}
-	return n
 }
 
 // takeForeign lets files that are not Kafka's by their name through, since the real tool passes over them with a line of its
