@@ -50,7 +50,7 @@ func (h Half) Root() Value {
 	if h.tape == nil || len(h.tape.nodes) == 0 {
 		return Value{}
 	}
-	return Value{tape: h.tape, at: 0, present: true}
+	return Value{tape: h.tape, field: &rootField, present: true}
 }
 
 // Get is short for Root().Get(name).
@@ -88,7 +88,7 @@ func (d *Decoder) decodeKey(key []byte) bool {
 		return false
 	}
 	r.Key.Type = typ
-	rec := d.catalog.topics[r.Topic][typ]
+	rec := d.catalog.record(r.Topic, typ)
 	if rec == nil {
 		r.unknownType = true
 		r.Err = &Error{Kafka: "Unknown record type " + strconv.Itoa(int(typ)),
@@ -152,7 +152,7 @@ func (d *Decoder) decodeFramed(value []byte) {
 		return
 	}
 	typ := strconv.Itoa
-	rec := d.catalog.topics[r.Topic][r.Value.Type]
+	rec := d.catalog.record(r.Topic, r.Value.Type)
 	if rec == nil {
 		r.unknownType = true
 		n := typ(int(r.Value.Type))

@@ -23,7 +23,8 @@ func appendDouble(dst []byte, f float64) []byte {
 	if f == 0 {
 		return append(dst, "0.0"...)
 	}
-	digits, point := javaDigits(math.Abs(f))
+	var buf [24]byte
+	digits, point := javaDigits(buf[:0], math.Abs(f))
 	switch {
 	case point > 0 && point < 8:
 		for len(digits) <= point {
@@ -43,9 +44,9 @@ func appendDouble(dst []byte, f float64) []byte {
 	return strconv.AppendInt(dst, int64(point)-1, 10)
 }
 
-// javaDigits returns the decimal digits of a positive number, and where the point stands in them. It follows the
+// javaDigits appends the decimal digits of a positive number, and tells where the point stands in them. It follows the
 // algorithm that Java had before version 19 (FloatingDecimal), whose results are at times a digit longer than needed.
-func javaDigits(f float64) (digits []byte, point int) {
+func javaDigits(digits []byte, f float64) ([]byte, int) {
 	b := math.Float64bits(f)
 	fraction, exponent, significant := b&(1<<52-1), int(b>>52), 53
 	if exponent == 0 {
@@ -60,16 +61,16 @@ func javaDigits(f float64) (digits []byte, point int) {
 	fractionBits := 53 - zeros
 	tiny := max(0, fractionBits-exponent-1)
 	if exponent <= 62 && tiny == 0 {
-		return longDigits(fraction, exponent, significant)
+		return longDigits(digits, fraction, exponent, significant)
 	}
 	d := digitRun{exponent: exponent, significant: significant, fractionBits: fractionBits, tiny: tiny}
 	d.estimate(fraction)
 	d.scale(fraction >> zeros)
-	return d.run()
+	return d.run(digits)
 }
 
-// longDigits develops an integer below 2^63; digits beyond the precision are rounded away.
-func longDigits(fraction uint64, exponent, significant int) ([]byte, int) {
+// longDigits appends an integer below 2^63; digits beyond the precision are rounded away.
+func longDigits(digits []byte, fraction uint64, exponent, significant int) ([]byte, int) {
 	dropped := 0
 	if p := exponent - significant - 1; exponent > significant && p > 1 {
 		dropped = int(float64(p) * math.Log10(2))
@@ -87,7 +88,7 @@ func longDigits(fraction uint64, exponent, significant int) ([]byte, int) {
 			n++
 		}
 	}
-	digits := strconv.AppendUint(make([]byte, 0, 24), n, 10)
+	digits = strconv.AppendUint(digits, n, 10)
 	point := len(digits) + dropped
 	for len(digits) > 1 && digits[len(digits)-1] == '0' {
 		digits = digits[:len(digits)-1]
@@ -163,8 +164,7 @@ func (d *digitRun) next() (digit byte, low, high bool) {
 	}
 }
 
-func (d *digitRun) run() ([]byte, int) {
-	digits := make([]byte, 0, 24)
+func (d *digitRun) run(digits []byte) ([]byte, int) {
 	digit, low, high := d.next()
 	if digit == 0 && !high {
 		d.decimal--

@@ -26,11 +26,11 @@ func (t *tape) appendForm(dst []byte, n *node) []byte {
 		return append(append(append(dst, '"'), name...), '"')
 	}
 	if t.inner != nil {
-		if m := t.inner.consumerMessage(n.member.form); t.inner.readConsumer(m, n.bytes) {
+		if m := t.inner.consumerMessage(n.member.form); t.inner.readConsumer(m, t.content(n)) {
 			return t.inner.inner.appendMessage(dst)
 		}
 	}
-	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), n.bytes), '"')
+	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), t.content(n)), '"')
 }
 
 func (d *Decoder) consumerMessage(f form) *message {

@@ -15,13 +15,16 @@ func (t *tape) appendMessage(dst []byte) []byte { return t.appendStruct(dst, 0) 
 // appendStruct appends the struct at a node: its fields in the order of the table; a tagged one only if it differs from
 // its default.
 func (t *tape) appendStruct(dst []byte, at int32) []byte {
-	l := t.nodes[at].sub
+	l := t.nodes[at].member.sub
 	dst = append(dst, '{')
 	next, open := at+1, len(dst)
 	for i := range l.fields {
 		m := &l.fields[i]
 		node := next
 		if m.tag < 0 {
+			if next >= t.nodes[at].next {
+				break // decoding stopped here
+			}
 			next = t.nodes[next].next
 		} else if node = t.tagged(at, m); node < 0 || t.isDefault(node) {
 			continue
@@ -39,7 +42,10 @@ func (t *tape) appendStruct(dst []byte, at int32) []byte {
 func (t *tape) tagged(at int32, m *member) int32 {
 	tags := int32(t.nodes[at].num)
 	found := int32(-1)
-	for i := tags + 1; t.nodes[tags].num > 0 && i < t.nodes[at].next; i = t.nodes[i].next {
+	if tags == 0 || t.nodes[tags].num == 0 {
+		return found
+	}
+	for i := tags + 1; i < t.nodes[at].next; i = t.nodes[i].next {
 		if t.nodes[i].member == m {
 			found = i
 		}
@@ -59,9 +65,9 @@ func (t *tape) isDefault(at int32) bool {
 	case m.typ == typeStruct:
 		return t.isDefaultStruct(at)
 	case m.typ == typeUUID:
-		return [16]byte(n.bytes) == [16]byte{}
+		return [16]byte(t.content(n)) == [16]byte{}
 	case m.typ == typeString || m.typ == typeBytes:
-		return len(n.bytes) == 0
+		return n.body == n.end
 	default:
 		return n.num == m.defaultInt
 	}
@@ -95,7 +101,7 @@ func (t *tape) appendValue(dst []byte, at int32) []byte {
 	case m.form != formPlain:
 		return t.appendForm(dst, n)
 	default:
-		return appendScalar(dst, m.typ, n.bytes, n.num)
+		return appendScalar(dst, m.typ, t.content(n), n.num)
 	}
 }
 
@@ -103,8 +109,8 @@ func (t *tape) appendArray(dst []byte, at int32) []byte {
 	n := &t.nodes[at]
 	dst = append(dst, '[')
 	if w := n.member.typ.width(); w > 0 {
-		for b := n.bytes; len(b) >= w; b = b[w:] {
-			if len(b) < len(n.bytes) {
+		for b := t.content(n); len(b) >= w; b = b[w:] {
+			if dst[len(dst)-1] != '[' {
 				dst = append(dst, ',')
 			}
 			dst = appendScalar(dst, n.member.typ, b[:w], number(n.member.typ, b))

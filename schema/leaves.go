@@ -149,7 +149,7 @@ func (w *leafWalk) node(n *node, path string) bool {
 	case m.typ == typeStruct || n.kind == nodeNull:
 		return true
 	default:
-		return w.leaf(path, int(n.end), string(appendScalar(nil, m.typ, n.bytes, n.num)), m.meaning(n))
+		return w.leaf(path, int(n.end), string(appendScalar(nil, m.typ, w.t.content(n), n.num)), m.meaning(n))
 	}
 }
 
@@ -165,7 +165,7 @@ func (w *leafWalk) length(n *node, path string) bool {
 	case m.typ == typeStruct:
 		return w.leaf(path+".present", body, "1", "not null")
 	default:
-		size := strconv.Itoa(len(n.bytes))
+		size := strconv.Itoa(int(n.end - n.body))
 		return w.leaf(path+".length", body, size, size+" bytes")
 	}
 }
@@ -173,8 +173,9 @@ func (w *leafWalk) length(n *node, path string) bool {
 func (w *leafWalk) elements(n *node, path string) bool {
 	m := n.member
 	width := m.typ.width()
-	for i := 0; width > 0 && (i+1)*width <= len(n.bytes); i++ {
-		b := n.bytes[i*width : (i+1)*width]
+	content := w.t.content(n)
+	for i := 0; width > 0 && (i+1)*width <= len(content); i++ {
+		b := content[i*width : (i+1)*width]
 		value := string(appendScalar(nil, m.typ, b, number(m.typ, b)))
 		if !w.leaf(path+"["+strconv.Itoa(i)+"]", w.pos+width, value, m.typ.String()) {
 			return false

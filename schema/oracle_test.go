@@ -28,7 +28,7 @@ func oracleLib(t *testing.T) string {
 }
 
 // Kafka's own classes write random records of all types and versions, the real tool dumps them, and so do we.
-func TestRandomRecordsLikeTheRealTool(t *testing.T) {
+func TestOracleRandomRecords(t *testing.T) {
 	out := makeRecords(t, oracleLib(t), t.TempDir())
 	d := NewDecoder()
 	for _, dir := range partitions(t, out) {

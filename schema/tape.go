@@ -38,11 +38,9 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// node is one decoded value on a tape, or a piece of the bytes between values.
+// node is one decoded value on a tape, or a piece of the bytes between values. Its content is the bytes from body to end.
 type node struct {
-	member *member // nil for the root, tags and unknown tags
-	sub    *layout // of a struct
-	bytes  []byte  // content of a string, bytes or uuid, of an array of numbers or uuids, or of an unknown tag
+	member *member // nil for tags and unknown tags
 	num    int64   // a number; elements of an array; index of a struct's tags node; number of tags; an unknown tag
 	start  int32   // where its own bytes begin: tag, size and length included
 	body   int32   // where the content begins
@@ -68,33 +66,47 @@ type tape struct {
 	c       format.Cursor
 	nodes   []node
 	msg     *message
+	root    member // of the message as a whole
 	version int16
-	prefix  int      // bytes in front of the body: type, version, frame
 	kafka   string   // Kafka's message about the failure
 	inner   *Decoder // set while printing a group whose members speak the consumer protocol
 }
 
 // reset makes the tape ready to read b, whose first byte is position base.
 func (t *tape) reset(b []byte) {
-	t.buf, t.c, t.nodes, t.msg, t.kafka, t.prefix = b, format.NewCursor(b, 0), t.nodes[:0], nil, "", 0
+	t.buf, t.c, t.nodes, t.msg, t.kafka = b, format.NewCursor(b, 0), t.nodes[:0], nil, ""
 }
 
 // read decodes the body of m from where the cursor stands. A version beyond the table is read as the newest, as Kafka
 // does, except that structs inside refuse it.
 func (t *tape) read(m *message, version int16) bool {
-	t.msg, t.version, t.prefix = m, version, t.c.Offset()
 	l := m.layout(version)
-	at := t.push(node{sub: l, start: int32(t.prefix), body: int32(t.prefix)})
+	t.msg, t.version, t.root = m, version, member{field: &rootField, sub: l}
+	start := int32(t.c.Offset())
+	at := t.push(&t.root, nodeValue, start, start, 0)
 	ok := t.readStruct(at, l)
 	t.close(at)
 	return ok
 }
 
-func (t *tape) push(n node) int32 {
-	n.end = int32(t.c.Offset())
-	n.next = int32(len(t.nodes)) + 1
-	t.nodes = append(t.nodes, n)
-	return n.next - 1
+// rootField stands for a message where a field is asked for.
+var rootField = field{typ: typeStruct, tag: -1}
+
+// content is the bytes of a string, bytes or a uuid, of an array of numbers or uuids, or of an unknown tag.
+func (t *tape) content(n *node) []byte { return t.buf[n.body:n.end:n.end] }
+
+// push appends a node that ends where the cursor stands. It sets the fields one by one, which is much faster than
+// copying a node.
+func (t *tape) push(m *member, kind nodeKind, start, body int32, num int64) int32 {
+	at := len(t.nodes)
+	if at == cap(t.nodes) {
+		t.nodes = append(t.nodes, node{})
+	}
+	t.nodes = t.nodes[:at+1]
+	n := &t.nodes[at]
+	n.member, n.num, n.kind = m, num, kind
+	n.start, n.body, n.end, n.next = start, body, int32(t.c.Offset()), int32(at)+1
+	return int32(at)
 }
 
 func (t *tape) close(at int32) {
@@ -112,8 +124,7 @@ func (t *tape) readStruct(at int32, l *layout) bool {
 	if !l.flexible {
 		return true
 	}
-	t.nodes[at].num = int64(len(t.nodes))
-	return t.readTags(l)
+	return t.readTags(at, l)
 }
 
 func (t *tape) readField(m *member, start int32, flexible bool) bool {
@@ -135,7 +146,7 @@ func (t *tape) readFixed(m *member, start int32) bool {
 	if b == nil {
 		return false
 	}
-	t.push(node{member: m, start: start, body: body, bytes: b, num: number(m.typ, b)})
+	t.push(m, nodeValue, start, body, number(m.typ, b))
 	return true
 }
 
@@ -185,7 +196,7 @@ func (t *tape) readBytes(m *member, start int32, flexible bool, kind nodeKind) b
 		if kind == nodeElement || !m.nullable {
 			return t.failNull(m, pos, kind)
 		}
-		t.push(node{member: m, start: start, body: body, kind: nodeNull})
+		t.push(m, nodeNull, start, body, 0)
 		return true
 	}
 	if n > maxStringBytes && m.typ == typeString {
@@ -196,7 +207,8 @@ func (t *tape) readBytes(m *member, start int32, flexible bool, kind nodeKind) b
 	if !t.enough(m.name, n) {
 		return false
 	}
-	t.push(node{member: m, start: start, body: body, bytes: t.c.Bytes(m.name, int64(n)), kind: kind})
+	t.c.Bytes(m.name, int64(n))
+	t.push(m, kind, start, body, 0)
 	return true
 }
 
@@ -236,7 +248,7 @@ func (t *tape) readArray(m *member, start int32, flexible bool) bool {
 		if !m.nullable {
 			return t.failNull(m, pos, nodeValue)
 		}
-		t.push(node{member: m, start: start, body: body, kind: nodeNull})
+		t.push(m, nodeNull, start, body, 0)
 		return true
 	}
 	if int(n) > t.c.Remaining() {
@@ -250,17 +262,19 @@ func (t *tape) readArray(m *member, start int32, flexible bool) bool {
 		t.c.Fail(m.name, pos, format.ErrTooLarge, "at most 1000000 elements", strconv.Itoa(int(n)))
 		return false
 	}
-	at := t.push(node{member: m, start: start, body: body, num: int64(n)})
-	ok := t.readElements(m, at, n, flexible)
+	at := t.push(m, nodeValue, start, body, int64(n))
+	ok := t.readElements(m, n, flexible)
+	if !ok && m.typ.width() > 0 {
+		t.nodes = t.nodes[:at] // all elements or none
+		return false
+	}
 	t.close(at)
 	return ok
 }
 
-func (t *tape) readElements(m *member, at, n int32, flexible bool) bool {
+func (t *tape) readElements(m *member, n int32, flexible bool) bool {
 	if w := m.typ.width(); w > 0 {
-		b := t.c.Bytes(m.name, int64(n)*int64(w))
-		t.nodes[at].bytes = b
-		return b != nil
+		return t.c.Bytes(m.name, int64(n)*int64(w)) != nil
 	}
 	for range n {
 		start := int32(t.c.Offset())
@@ -270,7 +284,7 @@ func (t *tape) readElements(m *member, at, n int32, flexible bool) bool {
 			}
 			continue
 		}
-		el := t.push(node{member: m, sub: m.sub, start: start, body: start, kind: nodeElement})
+		el := t.push(m, nodeElement, start, start, 0)
 		ok := t.versionFits(m) && t.readStruct(el, m.sub)
 		t.close(el)
 		if !ok {
@@ -306,22 +320,23 @@ func (t *tape) readStructField(m *member, start int32) bool {
 	}
 	body := int32(t.c.Offset())
 	if null {
-		t.push(node{member: m, start: start, body: body, kind: nodeNull})
+		t.push(m, nodeNull, start, body, 0)
 		return true
 	}
-	at := t.push(node{member: m, sub: m.sub, start: start, body: body})
+	at := t.push(m, nodeValue, start, body, 0)
 	ok := t.versionFits(m) && t.readStruct(at, m.sub)
 	t.close(at)
 	return ok
 }
 
-func (t *tape) readTags(l *layout) bool {
+func (t *tape) readTags(at int32, l *layout) bool {
 	start := int32(t.c.Offset())
 	n := int32(t.c.Uvarint("tagged fields"))
 	if !t.c.OK() || !t.checkTagCount(n) {
 		return false
 	}
-	t.push(node{start: start, body: start, num: int64(n), kind: nodeTags})
+	tags := t.push(nil, nodeTags, start, start, int64(n))
+	t.nodes[at].num = int64(tags)
 	for range n {
 		start := int32(t.c.Offset())
 		tag := int32(t.c.Uvarint("tag"))
@@ -376,8 +391,8 @@ func (t *tape) readTag(l *layout, start, tag, size int32) bool {
 	if !t.enough("tagged field", size) {
 		return false
 	}
-	b := t.c.Bytes("tagged field", int64(size))
-	t.push(node{start: start, body: body, bytes: b, num: int64(tag), kind: nodeUnknownTag})
+	t.c.Bytes("tagged field", int64(size))
+	t.push(nil, nodeUnknownTag, start, body, int64(tag))
 	return true
 }
 

@@ -51,7 +51,7 @@ const groupMetadataType = 2
 
 // catalog is all tables.
 type catalog struct {
-	topics                   [topicCount]map[int16]*record
+	topics                   [topicCount][]*record // by type; nil: no such type
 	control                  map[int16]*record
 	subscription, assignment *message
 	groupMetadata            *message
@@ -69,10 +69,28 @@ var tables = sync.OnceValue(func() *catalog {
 	c := &catalog{control: must("control.txt")}
 	c.control[int16(Commit)] = c.control[int16(Abort)]
 	for t := Offsets; t < topicCount; t++ {
-		c.topics[t] = must(tableNames[t])
+		c.topics[t] = byType(must(tableNames[t]))
 	}
 	c.groupMetadata = c.topics[Offsets][groupMetadataType].value
 	consumer := must("consumer.txt")
 	c.subscription, c.assignment = consumer[0].value, consumer[1].value
 	return c
 })
+
+func byType(records map[int16]*record) (list []*record) {
+	for typ, r := range records {
+		for int(typ) >= len(list) {
+			list = append(list, nil)
+		}
+		list[typ] = r
+	}
+	return list
+}
+
+// record is the table of a record type, nil if there is none.
+func (c *catalog) record(topic Topic, typ int16) *record {
+	if list := c.topics[topic]; typ >= 0 && int(typ) < len(list) {
+		return list[typ]
+	}
+	return nil
+}

@@ -57,12 +57,12 @@ func (v Value) Bool() bool { return v.Int() != 0 }
 // Float is a float64.
 func (v Value) Float() float64 { return math.Float64frombits(uint64(v.Int())) }
 
-// Raw is the content of a string, of bytes or of a uuid, aliased; nil if null or absent.
+// Raw is the content of a string, of bytes or of a uuid, or the bytes of a number, aliased; nil if null or absent.
 func (v Value) Raw() []byte {
-	if !v.present {
+	if !v.present || v.IsNull() || v.isStruct() {
 		return nil
 	}
-	b := v.tape.nodes[v.at].bytes
+	b := v.tape.content(&v.tape.nodes[v.at])
 	if v.element > 0 {
 		w := v.field.typ.width()
 		return b[int(v.element-1)*w : int(v.element)*w]
@@ -152,13 +152,19 @@ func (v Value) Fields() iter.Seq[Value] {
 	}
 }
 
-func (v Value) isStruct() bool { return v.present && v.element == 0 && v.tape.nodes[v.at].sub != nil }
+func (v Value) isStruct() bool {
+	if !v.present || v.element > 0 {
+		return false
+	}
+	n := &v.tape.nodes[v.at]
+	return n.kind != nodeNull && n.member.typ == typeStruct && (!n.member.array || n.kind == nodeElement)
+}
 
 func (v Value) structFields() []*field {
 	switch {
-	case v.tape == nil:
-		return nil
 	case v.field == nil:
+		return nil
+	case v.field == &rootField:
 		return v.tape.msg.fields
 	default:
 		return v.field.fields
@@ -200,8 +206,6 @@ func (v Value) AppendJSON(dst []byte) []byte {
 		return append(dst, "null"...)
 	case v.element > 0:
 		return appendScalar(dst, v.field.typ, v.Raw(), v.Int())
-	case v.field == nil:
-		return v.tape.appendStruct(dst, v.at)
 	}
 	return v.tape.appendValue(dst, v.at)
 }
