@@ -94,6 +94,7 @@ type ProducerState struct {
 	open    txnHeap         // open transactions by first offset; entries of ended ones are dropped lazily
 	openN   int
 	end     int64
+	recent  int32 // index of the producer seen last: batches of one producer come in runs
 }
 
 // NewProducerState is an empty state that covers the log up to the offset start, exclusive.
@@ -117,7 +118,7 @@ func LoadProducerState(s *ProducerSnapshot, end, expiredMs int64) *ProducerState
 		if !e.InTransaction() {
 			e.CurrentTxnFirstOffset = -1
 		}
-		at := p.slot(e.ProducerID)
+		at, _ := p.slot(e.ProducerID)
 		if p.entries[at].InTransaction() {
 			p.openN--
 		}
@@ -144,16 +145,20 @@ func (p *ProducerState) Get(producerID int64) (ProducerEntry, bool) {
 	return p.entries[at], true
 }
 
-// slot is the index of a producer's entry, made empty if the producer is new.
-func (p *ProducerState) slot(producerID int64) int32 {
-	at, ok := p.ids[producerID]
-	if !ok {
+// slot is the index of a producer's entry, made empty if the producer is new, and whether it was known.
+func (p *ProducerState) slot(producerID int64) (at int32, known bool) {
+	if int(p.recent) < len(p.entries) && p.entries[p.recent].ProducerID == producerID {
+		return p.recent, true
+	}
+	at, known = p.ids[producerID]
+	if !known {
 		at = int32(len(p.entries))
 		p.ids[producerID] = at
 		p.entries = append(p.entries, ProducerEntry{ProducerID: producerID, ProducerEpoch: -1, LastSequence: -1, LastOffset: -1,
 			TimestampMs: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1})
 	}
-	return at
+	p.recent = at
+	return at, known
 }
 
 // Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and is
@@ -167,8 +172,10 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ProducerEvent, error
 	if b.ProducerID < 0 {
 		return ev, nil
 	}
-	ev.Before, ev.Known = p.Get(b.ProducerID)
-	at := p.slot(b.ProducerID)
+	at, known := p.slot(b.ProducerID)
+	if known {
+		ev.Before, ev.Known = p.entries[at], true
+	}
 	if !b.Control() {
 		return p.appendData(ev, at, b)
 	}
