@@ -136,7 +136,7 @@ func (x *indexFollower) invalid(seg *segment, v format.IndexViolation) {
 // found reports n slots from the given one on.
 func (x *indexFollower) found(seg *segment, code string, slot, n int, message string, evidence Evidence) {
 	f := Finding{Code: code, Place: inFile(x.file, x.index.Position(slot), int64(n)*offsetSlot), Message: message, logPos: -1}
-	if slot < x.index.Len() && n == 1 {
+	if slot < x.index.Len() && n == 1 && code != "index-zero-slots" {
 		f.FirstOffset, f.LastOffset = x.index.Entry(slot).Offset, x.index.Entry(slot).Offset
 		f.logPos = int64(x.index.Entry(slot).Position)
 	}

@@ -91,7 +91,7 @@ func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 func (o *offsetOrder) skip(seg *segment, _, _ int64, _ *format.Batch, nextOffset int64) {
 	o.settle(nil)
 	o.unsure = true
-	if o.started && nextOffset > o.prev.next {
+	if o.started && o.prev.seg == seg && nextOffset > o.prev.next {
 		o.prev.next, o.high = nextOffset, max(o.high, nextOffset)
 	}
 }
@@ -147,6 +147,8 @@ func (o *offsetOrder) cross(b placed) {
 	crossing, crosses := o.crossing, o.crosses
 	o.crosses = false
 	switch {
+	case o.unsure && b.pos > 0:
+		// The beginning of the segment is damaged, which was reported.
 	case b.seg.base >= o.prev.next:
 		if b.base > o.prev.next && !b.vague && !o.unsure {
 			o.gap(o.prev.next, b)
@@ -216,13 +218,13 @@ func (o *offsetOrder) settleAhead(c placed, next *placed) {
 	case next.base == want+c.length():
 		o.wrongBase(c, want, next)
 	case next.base == want && next.next == c.base:
-		o.found(*next, Finding{Code: "offset-order", Place: next.place(),
+		o.found(c, Finding{Code: "offset-order", Place: next.place(), from: next.base, to: c.next - 1,
 			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base, c.next-1),
 			Related: []Place{c.place()}})
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
 	case next.base >= want:
-		o.found(c, Finding{Code: "offset-order", Place: c.place(),
+		o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
 			Message: fmt.Sprintf("the batch begins at offset %d, but the batches around it are at %d and %d", c.base, want-1, next.base),
 			Related: []Place{next.place()}})
 		o.unsure = true
@@ -243,7 +245,8 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	case next != nil && next.base == want+c.length():
 		o.wrongBase(c, want, next)
 	case c.base == prev.base+int64(prev.count) && int64(prev.count) != prev.length():
-		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.place(),
+		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.seg.place(prev.pos, prev.size, prev.base, c.base-1),
+			from: prev.base, to: prev.next - 1,
 			Message: fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and the next one begins at %d", prev.next-1,
 				prev.count, c.base),
 			Evidence: []Evidence{{"last offset", itoa(c.base - 1), itoa(prev.next - 1)}},
@@ -263,7 +266,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 
 // wrongBase: the batches on both sides leave room for c at another offset than it says.
 func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
-	o.found(c, Finding{Code: "batch-base-offset", Place: c.place(),
+	o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
 		Message: fmt.Sprintf("the base offset is %d, but the batches on both sides leave just %d–%d for these records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},

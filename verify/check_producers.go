@@ -110,7 +110,7 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 }
 
 func (x *producerFollower) found(seg *segment, b *format.Batch, code, message string, evidence Evidence) {
-	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, logPos: b.Pos}
+	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, logPos: b.Pos, since: x.p.event.Before.LastOffset}
 	if evidence.Name != "" {
 		f.Evidence = []Evidence{evidence}
 	}

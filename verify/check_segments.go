@@ -67,6 +67,12 @@ func (s *segment) sibling(kind format.Kind) string {
 // in others there is a gap in the offsets, which names it.
 func (s *segment) beyond(offset int64, place Place) {
 	s.cut = true
+	if s.tailFinding > 0 {
+		if f := &s.part.findings[s.tailFinding-1]; f.FirstOffset >= 0 {
+			f.LastOffset = max(f.LastOffset, offset)
+			f.to = max(f.to, offset)
+		}
+	}
 	if !s.last || s.tail != nil {
 		return
 	}

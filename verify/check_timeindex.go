@@ -131,7 +131,7 @@ func (x *timeFollower) beyond(seg *segment) bool {
 
 func (x *timeFollower) found(seg *segment, code string, slot, n int, message string) {
 	f := Finding{Code: code, Place: inFile(x.file, x.times.Position(slot), int64(n)*timeSlot), Message: message, logPos: -1}
-	if slot < x.times.Len() && n == 1 {
+	if slot < x.times.Len() && n == 1 && code != "timeindex-zero-slots" {
 		e := x.times.Entry(slot)
 		f.FirstOffset, f.LastOffset = e.Offset, e.Offset
 		f.Evidence = []Evidence{{"entry", "", fmt.Sprintf("timestamp %d, offset %d", e.TimestampMs, e.Offset)}}

@@ -73,6 +73,20 @@ type Finding struct {
 	base   int64 // of the segment it belongs to, -1 for none
 	logPos int64 // the position in the log that it is about, -1 if unknown
 	rank   int   // the file's place in the order of reports
+	// from and to are the offsets that are in doubt where they differ from Place's: what contradicts the log there may follow
+	// from this finding.
+	from, to int64
+	// since is the last offset of the producer's batch before, if the finding is about what comes between two batches.
+	since int64
+}
+
+// doubtful is the range of offsets in which other things may be wrong because of this.
+func (f *Finding) doubtful() (from, to int64) {
+	from, to = f.FirstOffset, f.LastOffset
+	if f.to > 0 {
+		from, to = f.from, f.to
+	}
+	return from, max(from, to)
 }
 
 // at makes a place of a batch.

@@ -50,16 +50,26 @@ func (f *Finding) relate(place Place) {
 	}
 }
 
+// mostCauses bounds how many findings are considered as causes of what was found in other segments.
+const mostCauses = 1000
+
 // foldExplained moves findings that follow from another one into its related places.
 func foldExplained(found []Finding) []Finding {
 	gone := make([]bool, len(found))
+	byBase := map[int64][]int{}
+	var causes []int
 	for i := range found {
-		for j := range found {
-			if i != j && !gone[i] && !gone[j] && explains(&found[j], &found[i]) {
-				gone[i] = true
-				found[j].relate(found[i].Place)
-				for _, r := range found[i].Related {
-					found[j].relate(r)
+		byBase[found[i].base] = append(byBase[found[i].base], i)
+		if traits[found[i].Code]&(moves|hides) != 0 && len(causes) < mostCauses {
+			causes = append(causes, i)
+		}
+	}
+	for i := range found {
+		for _, candidates := range [][]int{byBase[found[i].base], causes} {
+			for _, j := range candidates {
+				if i != j && !gone[i] && !gone[j] && explains(&found[j], &found[i]) {
+					gone[i] = true
+					found[j].absorb(&found[i])
 				}
 			}
 		}
@@ -73,5 +83,132 @@ func foldExplained(found []Finding) []Finding {
 	return kept
 }
 
+// absorb takes the places of a finding that follows from f.
+func (f *Finding) absorb(effect *Finding) {
+	f.relate(effect.Place)
+	for _, place := range effect.Related {
+		f.relate(place)
+	}
+}
+
+// trait says in what ways a finding can be a cause or an effect of others.
+type trait uint16
+
+const (
+	// Causes, in the log.
+	moves trait = 1 << iota // batches or offsets are not where they were: indexes, sequences and states may disagree
+	hides                   // the contents of batches are not known: what depends on them may disagree
+	times                   // a timestamp is wrong: time indexes may disagree
+	// Effects.
+	ofIndex    // of an offset index
+	ofTime     // of a time index
+	ofTxnIndex // of a transaction index
+	ofProducer // between two batches of a producer
+	ofTxn      // of a transaction that lacks its beginning or end
+	ofSnapshot // of a producer snapshot or another state file
+)
+
+// traits has the codes that can be a cause or an effect.
+var traits = map[string]trait{
+	"batch-crc-mismatch":  hides,
+	"batch-magic":         0,
+	"batch-length":        0,
+	"damaged-bytes":       moves | hides,
+	"torn-tail":           moves | hides,
+	"zero-tail":           moves | hides,
+	"batch-base-offset":   moves,
+	"batch-last-offset":   moves,
+	"batch-repeated":      moves,
+	"offset-order":        moves,
+	"offset-overflow":     moves,
+	"offset-gap":          moves | hides,
+	"segment-name":        moves,
+	"segment-overlap":     moves,
+	"log-end-missing":     moves | hides,
+	"segment-log-missing": moves | hides,
+	"control-record":      hides,
+	"transaction-state":   hides,
+	"batch-max-timestamp": times,
+
+	"index-missing":              0,
+	"index-invalid":              ofIndex,
+	"index-zero-slots":           0,
+	"index-inexact":              ofIndex,
+	"index-sparse":               ofIndex,
+	"index-differs-from-rebuild": ofIndex,
+
+	"timeindex-invalid":              ofTime,
+	"timeindex-last-entry":           ofTime,
+	"timeindex-inexact":              ofTime,
+	"timeindex-differs-from-rebuild": ofTime,
+
+	"txnindex-entry":         ofTxnIndex,
+	"txnindex-entry-missing": ofTxnIndex,
+	"txnindex-stray-bytes":   ofTxnIndex,
+
+	"producer-sequence":          ofProducer,
+	"producer-epoch":             ofProducer,
+	"marker-without-transaction": ofTxn,
+	"open-transaction":           ofTxn,
+}
+
 // explains reports whether effect follows from cause.
-func explains(cause, effect *Finding) bool { return false }
+func explains(cause, effect *Finding) bool {
+	from, to := cause.doubtful()
+	of, by := traits[effect.Code], traits[cause.Code]
+	switch {
+	case cause.base == effect.base && explainsInSegment(cause, effect):
+		return true
+	case by&(moves|hides) == 0 || from < 0:
+		return false
+	case effect.Code == "offset-gap":
+		return cause.Code == "segment-log-missing" && from == effect.FirstOffset
+	case of&ofProducer != 0:
+		// The fault lies between the two batches that do not fit together, or is one of them.
+		return effect.since <= to && effect.LastOffset >= from
+	case of&ofTxnIndex != 0, of&ofTxn != 0:
+		return to >= effect.FirstOffset && from <= max(effect.LastOffset, effect.FirstOffset) || of&ofTxn != 0 && to >= effect.FirstOffset
+	case of&ofSnapshot != 0:
+		return effect.LastOffset >= from
+	}
+	return false
+}
+
+// explainsInSegment is explains for what belongs to the same segment.
+func explainsInSegment(cause, effect *Finding) bool {
+	from, to := cause.doubtful()
+	of, by := traits[effect.Code], traits[cause.Code]
+	switch {
+	case of&(ofIndex|ofTime) != 0 && by&moves != 0:
+		return cause.Code == "segment-name" || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
+			effect.Code == "timeindex-last-entry"
+	case of&(ofIndex|ofTime) != 0 && by&hides != 0:
+		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from || effect.Code == "timeindex-last-entry"
+	case of&ofTime != 0 && by&times != 0:
+		return effect.FirstOffset < 0 || effect.FirstOffset >= from
+	case of&ofTime != 0:
+		return indexExplains(cause.Code, effect.Code)
+	case of&ofIndex != 0:
+		return cause.Code == "index-zero-slots" && effect.Code == "index-differs-from-rebuild"
+	case of&ofTxnIndex != 0 && cause.File == effect.File:
+		return cause.Code == "txnindex-version" || cause.Code == "txnindex-entry" && effect.Code == "txnindex-entry-missing" && sharePlace(cause, effect) ||
+			cause.Code == "txnindex-entry-missing" && effect.Code == "txnindex-stray-bytes"
+	}
+	return false
+}
+
+// indexExplains: a look-up by time goes through the offset index, and a rebuild writes both together.
+func indexExplains(cause, effect string) bool {
+	switch cause {
+	case "index-missing", "index-sparse", "index-inexact", "index-differs-from-rebuild":
+		return effect == "timeindex-differs-from-rebuild" || effect == "timeindex-inexact" && cause == "index-inexact"
+	case "index-invalid", "index-zero-slots":
+		return effect == "timeindex-invalid" || effect == "timeindex-differs-from-rebuild"
+	}
+	return false
+}
+
+// sharePlace reports whether an entry that is wrong stands where another one is missing.
+func sharePlace(wrong, missing *Finding) bool {
+	return wrong.FirstOffset == missing.FirstOffset || wrong.LastOffset == missing.LastOffset
+}
