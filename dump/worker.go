@@ -192,7 +192,7 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		if o.Filter.overlaps(b) && w.d.window == nil {
 			head()
 		}
-		r.problems = append(r.problems, recordProblem(b, err, w.reader.Compressed()))
+		r.problems = append(r.problems, recordProblem(b, err, w.reader.PlainErr()))
 	} else if b.Count == 0 && o.Filter.emptyPasses(b) && w.d.window == nil {
 		head()
 	}
@@ -229,8 +229,8 @@ func checksumProblem(b *format.Batch, computed uint32) problem {
 	return damageAt(b, text)
 }
 
-func recordProblem(b *format.Batch, err error, compressed bool) problem {
-	p := damageAt(b, fmt.Sprintf("the batch of offsets %s cannot be read to its end: %v%s", span(b.BaseOffset, b.LastOffset), err, where(compressed)))
+func recordProblem(b *format.Batch, err error, plain bool) problem {
+	p := damageAt(b, fmt.Sprintf("the batch of offsets %s cannot be read to its end: %v%s", span(b.BaseOffset, b.LastOffset), err, where(plain)))
 	p.fatalThere = true
 	if errors.Is(err, format.ErrTooLarge) {
 		p.damage, p.incomplete = false, true
@@ -239,8 +239,8 @@ func recordProblem(b *format.Batch, err error, compressed bool) problem {
 	return p
 }
 
-func where(compressed bool) string {
-	if compressed {
+func where(plain bool) string {
+	if plain {
 		return " (bytes of the decompressed records)"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
@@ -45,7 +46,15 @@ func codecError(codec Codec, origin int64, err error) error {
 	if errors.As(err, &e) {
 		return &Error{What: e.What, Pos: e.Pos + origin, Want: e.Want, Got: e.Got, Err: e.Err}
 	}
-	return &Error{What: codec.String() + " stream", Pos: origin, Got: err.Error(), Err: ErrValue}
+	return &Error{What: codec.String() + " stream", Pos: origin, Got: libraryWords(err), Err: ErrValue}
+}
+
+// libraryWords is what a codec library says, without the name of its package.
+func libraryWords(err error) string {
+	if _, words, ok := strings.Cut(err.Error(), ": "); ok {
+		return words
+	}
+	return err.Error()
 }
 
 // decompress returns the plain bytes of src in the reused buffer, or what came out before the failure.
@@ -231,9 +240,7 @@ func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
 	return out, err
 }
 
-var (
-	xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
-)
+var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeader = 16
 
@@ -252,8 +259,9 @@ func eachSnappyBlock(src []byte, fn func(block []byte, size int) error) error {
 			pos += xerialHeader
 			continue
 		}
+		// snappy-java takes fewer bytes than a length needs for the end of the stream.
 		if len(src)-pos < 4 {
-			return &Error{What: "snappy block length", Pos: int64(pos), Want: "4 bytes", Got: strconv.Itoa(len(src) - pos), Err: ErrTruncated}
+			return nil
 		}
 		size := int64(int32(binary.BigEndian.Uint32(src[pos:])))
 		if size < 0 || size > int64(len(src)-pos-4) {
@@ -270,7 +278,7 @@ func eachSnappyBlock(src []byte, fn func(block []byte, size int) error) error {
 func snappyBlock(block []byte, pos int64, fn func(block []byte, size int) error) error {
 	size, err := s2.DecodedLen(block)
 	if err != nil {
-		return &Error{What: "snappy block", Pos: pos, Got: err.Error(), Err: ErrValue}
+		return &Error{What: "snappy block", Pos: pos, Got: libraryWords(err), Err: ErrValue}
 	}
 	// A copy element of three bytes makes at most 64 bytes, so a claim far above that is false and is not allocated.
 	if int64(size) > 64*int64(len(block)) {
@@ -281,7 +289,7 @@ func snappyBlock(block []byte, pos int64, fn func(block []byte, size int) error)
 		if errors.As(err, &e) {
 			return err
 		}
-		return &Error{What: "snappy block", Pos: pos, Got: err.Error(), Err: ErrValue}
+		return &Error{What: "snappy block", Pos: pos, Got: libraryWords(err), Err: ErrValue}
 	}
 	return nil
 }
@@ -349,7 +357,7 @@ func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored
 			if errors.As(err, &e) {
 				return pos, err
 			}
-			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Got: err.Error(), Err: ErrValue}
+			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Got: libraryWords(err), Err: ErrValue}
 		}
 		pos += 4 + size + trailer
 	}

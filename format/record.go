@@ -53,16 +53,17 @@ func headerField(h []byte) (field, rest []byte) {
 // It accepts and refuses what Kafka's DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch do, but hands out
 // the records before a defect instead of none.
 type RecordReader struct {
-	batch      *Batch
-	codecs     decompressor
-	buf        []byte // the records, plain
-	pos        int
-	left       int   // records still to come
-	origin     int64 // position of buf[0] in the file; 0 if compressed
-	shift      int64 // what a wrapper adds to inner offsets
-	compressed bool
-	wrapper    bool
-	err        error
+	batch       *Batch
+	codecs      decompressor
+	buf         []byte // the records, plain
+	pos         int
+	left        int   // records still to come
+	origin      int64 // position of buf[0] in the file; 0 if compressed
+	shift       int64 // what a wrapper adds to inner offsets
+	compressed  bool
+	wrapper     bool
+	err         error
+	codecFailed bool
 }
 
 // Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 16 MiB is made,
@@ -82,7 +83,7 @@ func NewRecordReader(maxBytes int64, gate Gate) *RecordReader {
 func (r *RecordReader) Reset(b *Batch) {
 	r.codecs.release()
 	r.batch, r.pos, r.left, r.err, r.shift = b, 0, 0, nil, 0
-	r.compressed, r.wrapper, r.buf, r.origin = false, false, nil, b.Pos
+	r.compressed, r.codecFailed, r.wrapper, r.buf, r.origin = false, false, false, nil, b.Pos
 	if b.Legacy() {
 		r.resetLegacy(b)
 		return
@@ -115,12 +116,15 @@ func (r *RecordReader) decompress(b *Batch, codec Codec, src []byte, origin int6
 	}
 	var err error
 	if r.buf, err = r.codecs.decompress(codec, src, b.Magic); err != nil {
-		r.err = codecError(codec, origin, err)
+		r.err, r.codecFailed = codecError(codec, origin, err), true
 	}
 }
 
 // Compressed reports whether record positions count in the decompressed bytes.
 func (r *RecordReader) Compressed() bool { return r.compressed }
+
+// PlainErr reports whether the position of Err counts in the decompressed bytes.
+func (r *RecordReader) PlainErr() bool { return r.compressed && !r.codecFailed }
 
 // Plain is the batch's records as plain bytes: a part of the file, or the decompressed buffer. After a codec failure it
 // is what came out before.
@@ -359,7 +363,7 @@ func (r *RecordReader) resetLegacy(b *Batch) {
 		r.err = &Error{What: "wrapper value", Pos: b.Pos, Want: "compressed messages", Got: "null", Err: ErrValue}
 		return
 	}
-	r.decompress(b, b.Codec(), value, b.Pos)
+	r.decompress(b, b.Codec(), value, b.End()-int64(len(value)))
 	r.wrapper = true
 	r.wrapperShift(b)
 }
