@@ -279,6 +279,8 @@ func TestIndexBuilderRefuses(t *testing.T) {
 	}{
 		{"offset below the base", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 9}}, format.ErrOffsetOverflow},
 		{"offset 2^31 above the base", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10 + big + 1}}, format.ErrOffsetOverflow},
+		{"position 2^31", []format.BatchRef{{Pos: big + 1, Size: 70, LastOffset: 10}}, format.ErrValue},
+		{"largest position", []format.BatchRef{{Pos: big, Size: 70, LastOffset: 10}}, nil},
 		{"largest relative offset", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10 + big}}, nil},
 		{"entry not above the last", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10}, {Pos: 70, Size: 70, LastOffset: 12}, {Pos: 140, Size: 70, LastOffset: 12}}, format.ErrIndexOrder},
 		{"backward, but no entry falls on it", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 20}, {Pos: 1, Size: 70, LastOffset: 12}}, nil},
@@ -346,5 +348,53 @@ func TestInferredIntervals(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("only %d partitions", seen)
+	}
+}
+
+// BenchmarkIndexRules is what a segment of 65536 batches costs the builder, both checks and the inference, each fed on its own.
+func BenchmarkIndexRules(b *testing.B) {
+	batches := segment(rand.New(rand.NewPCG(1, 1)), 0, 65536)
+	x := format.NewIndexBuilder(0, 1000)
+	for _, batch := range batches {
+		if err := x.Add(batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	offsets, times := x.OffsetIndex(), x.TimeIndex()
+	b.Run("builder", func(b *testing.B) {
+		for b.Loop() {
+			x := format.NewIndexBuilder(0, 1000)
+			for i := range batches {
+				_ = x.Add(batches[i])
+			}
+		}
+	})
+	b.Run("checks", func(b *testing.B) {
+		for b.Loop() {
+			o, t, s := format.NewOffsetIndexCheck(offsets), format.NewTimeIndexCheck(times, offsets), format.NewSegmentInterval(offsets)
+			for i := range batches {
+				o.Add(batches[i])
+				t.Add(batches[i])
+				s.Add(batches[i])
+			}
+		}
+	})
+}
+
+func BenchmarkReplay(b *testing.B) {
+	var log []byte
+	for i := range 4096 {
+		log = produced{offset: int64(i), records: 1, timestampMs: 5, id: int64(i / 7 % 5), sequence: int32(i)}.append(log)
+	}
+	var batches []format.Batch
+	eachBatch(log, 0, func(b *format.Batch) { batches = append(batches, *b) })
+	rr := format.NewRecordReader(1<<20, nil)
+	for b.Loop() {
+		state := format.NewProducerState(0)
+		for i := range batches {
+			if _, err := state.Append(&batches[i], rr); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 }

@@ -51,9 +51,13 @@ func NewIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 }
 
 // Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder or
-// ErrOffsetOverflow; what a broker does then is said there. A builder that has failed is of no more use.
+// ErrOffsetOverflow, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no broker
+// opens. A builder that has failed is of no more use.
 func (x *IndexBuilder) Add(b BatchRef) error {
-	if rel := b.LastOffset - x.base; rel < 0 || rel > math.MaxInt32 || b.Pos > math.MaxInt32 {
+	if b.Pos > math.MaxInt32 {
+		return &Error{What: "batch", Pos: b.Pos, Want: "a position below 2^31", Got: strconv.FormatInt(b.Pos, 10), Err: ErrValue}
+	}
+	if rel := b.LastOffset - x.base; rel < 0 || rel > math.MaxInt32 {
 		return &Error{What: "batch", Pos: b.Pos, Want: "an offset from " + strconv.FormatInt(x.base, 10) + " on, less than 2^31 above it",
 			Got: strconv.FormatInt(b.LastOffset, 10), Err: ErrOffsetOverflow}
 	}

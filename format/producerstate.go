@@ -163,8 +163,7 @@ func (p *ProducerState) slot(producerID int64) (at int32, known bool) {
 
 // Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and is
 // reset by it. The error is an *Error of DecodeTxnMarker or wrapping ErrTxnState, or what rr reports of a control batch's records.
-func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ProducerEvent, error) {
-	var ev ProducerEvent
+func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, err error) {
 	if b.Legacy() {
 		return ev, nil
 	}
@@ -177,7 +176,7 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ProducerEvent, error
 		ev.Before, ev.Known = p.entries[at], true
 	}
 	if !b.Control() {
-		return p.appendData(ev, at, b)
+		return ev, p.appendData(&ev, at, b)
 	}
 	var rec Record
 	rr.Reset(b)
@@ -185,18 +184,18 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ProducerEvent, error
 		return ev, rr.Err()
 	}
 	m, err := DecodeTxnMarker(b.Pos, rec.Key, rec.Value)
-	if err != nil {
-		return ev, err
+	if err == nil {
+		p.appendMarker(&ev, at, b, m, rec.Timestamp)
 	}
-	return p.appendMarker(ev, at, b, m, rec.Timestamp), nil
+	return ev, err
 }
 
 // appendData is ProducerAppendInfo.appendDataBatch.
-func (p *ProducerState) appendData(ev ProducerEvent, at int32, b *Batch) (ProducerEvent, error) {
+func (p *ProducerState) appendData(ev *ProducerEvent, at int32, b *Batch) error {
 	e := &p.entries[at]
-	ev.Issue = dataIssue(*e, b)
+	ev.Issue = dataIssue(e, b)
 	if e.InTransaction() && !b.Transactional() {
-		return ev, &Error{What: "batch of producer " + strconv.FormatInt(b.ProducerID, 10), Pos: b.Pos, Want: "a transactional batch",
+		return &Error{What: "batch of producer " + strconv.FormatInt(b.ProducerID, 10), Pos: b.Pos, Want: "a transactional batch",
 			Got: "transaction open since offset " + strconv.FormatInt(e.CurrentTxnFirstOffset, 10), Err: ErrTxnState}
 	}
 	e.ProducerEpoch = b.ProducerEpoch
@@ -209,11 +208,11 @@ func (p *ProducerState) appendData(ev ProducerEvent, at int32, b *Batch) (Produc
 		e.CurrentTxnFirstOffset = b.BaseOffset
 		p.begin(b.BaseOffset, at)
 	}
-	return ev, nil
+	return nil
 }
 
 // dataIssue holds a data batch against what its producer did before, by the rules for batches from clients.
-func dataIssue(e ProducerEntry, b *Batch) ProducerIssue {
+func dataIssue(e *ProducerEntry, b *Batch) ProducerIssue {
 	switch {
 	case b.ProducerEpoch < e.ProducerEpoch:
 		return ProducerEpochBack
@@ -233,7 +232,7 @@ func dataIssue(e ProducerEntry, b *Batch) ProducerIssue {
 func NextSequence(last int32) int32 { return IncrementSequence(last, 1) }
 
 // appendMarker is ProducerAppendInfo.appendEndTxnMarker, and the completion of the transaction.
-func (p *ProducerState) appendMarker(ev ProducerEvent, at int32, b *Batch, m TxnMarker, timestampMs int64) ProducerEvent {
+func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m TxnMarker, timestampMs int64) {
 	e := &p.entries[at]
 	ev.Marker, ev.HasMark = m, true
 	switch {
@@ -258,7 +257,6 @@ func (p *ProducerState) appendMarker(ev ProducerEvent, at int32, b *Batch, m Txn
 		e.LastSequence, e.LastOffset, e.OffsetDelta = -1, -1, 0
 	}
 	e.ProducerEpoch, e.CoordinatorEpoch, e.TimestampMs = b.ProducerEpoch, m.CoordinatorEpoch, timestampMs
-	return ev
 }
 
 // FirstOpen is the first offset of the earliest open transaction: the last stable offset, if the high watermark is beyond.

@@ -40,19 +40,22 @@ type propertyReader struct {
 	pos   int
 	line  int    // number of the natural line at pos
 	text  []byte // the logical line, without line ends, the backslashes before them, and leading white space
-	from  []int  // file positions of the bytes of text
+	parts []part // of text, one for each natural line
 	first int    // number of its first natural line
 	start int    // position of its first character
 	end   int    // position behind its last one
 	cut   bool   // the file ends at a backslash or at the line end it escapes: then Java sees even an empty line
 }
 
+// part says that text[at:] is found from position pos of the file on, up to the next part.
+type part struct{ at, pos int }
+
 func isPropertySpace(b byte) bool { return b == ' ' || b == '\t' || b == '\f' }
 
 // next reads the next logical line that is neither blank nor a comment.
 func (r *propertyReader) next() bool {
 	for r.pos < len(r.raw) {
-		r.text, r.from = r.text[:0], r.from[:0]
+		r.text, r.parts = r.text[:0], r.parts[:0]
 		r.first = r.line
 		r.skipSpace()
 		r.start = r.pos
@@ -75,13 +78,14 @@ func (r *propertyReader) skipSpace() {
 // natural appends one natural line to the logical one and reports whether it goes on in the next.
 func (r *propertyReader) natural() bool {
 	comment := len(r.text) == 0 && r.pos < len(r.raw) && (r.raw[r.pos] == '#' || r.raw[r.pos] == '!')
+	r.parts = append(r.parts, part{len(r.text), r.pos})
 	escaped := false
 	for ; r.pos < len(r.raw) && r.raw[r.pos] != '\n' && r.raw[r.pos] != '\r'; r.pos++ {
 		if comment {
 			continue
 		}
 		escaped = r.raw[r.pos] == '\\' && !escaped
-		r.text, r.from = append(r.text, r.raw[r.pos]), append(r.from, r.pos)
+		r.text = append(r.text, r.raw[r.pos])
 	}
 	r.end = r.pos
 	if escaped {
@@ -107,9 +111,14 @@ func (r *propertyReader) lineEnd() {
 	}
 }
 
+// badEscape makes the error of the \u at index at of the logical line.
 func (r *propertyReader) badEscape(at int) *StateError {
 	l := textLine{Line: Line{Number: r.first}}
-	return l.fail("escape", r.from[at], IllegalArgumentException, ErrValue, `\u and four hexadecimal digits`, r.text[at:min(len(r.text), at+6)])
+	i := len(r.parts) - 1
+	for r.parts[i].at > at {
+		i--
+	}
+	return l.fail("escape", r.parts[i].pos+at-r.parts[i].at, IllegalArgumentException, ErrValue, `\u and four hexadecimal digits`, r.text[at:min(len(r.text), at+6)])
 }
 
 // splitProperty cuts a logical line at the first unescaped '=', ':' or white space; white space around the separator belongs

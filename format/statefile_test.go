@@ -164,6 +164,16 @@ func checkPlace(t testing.TB, raw []byte, err error) {
 	}
 }
 
+// TestBadEscapeIsFound: in a continued line too, the error points at the backslash.
+func TestBadEscapeIsFound(t *testing.T) {
+	for _, raw := range []string{"a=\\u12", "x=y\na=b\\\n  c\\\r\n\\u00zz=5", "\\u", "a\\u0041b=\\\n\\t\\u-041"} {
+		_, err := format.DecodeProperties([]byte(raw))
+		if pos := errorPos(err); pos < 0 || raw[pos:pos+2] != `\u` || raw[pos:min(len(raw), int(pos)+6)] == `\u0041` {
+			t.Errorf("%q: %v", raw, err)
+		}
+	}
+}
+
 // FuzzTextFiles: whatever the bytes, an error has a place in them, and entries have places of their own.
 func FuzzTextFiles(f *testing.F) {
 	for _, row := range recorded(f) {
