@@ -51,9 +51,9 @@ func (c *Control) CoordinatorEpoch() int32 {
 	return -1
 }
 
-// ParseControlType reads the key of a control record: int16 version, of which those to come are read like 0, and int16
+// parseControlType reads the key of a control record: int16 version, of which those to come are read like 0, and int16
 // type. It follows ControlRecordType.parseTypeId.
-func ParseControlType(key []byte) (ControlType, *Error) {
+func parseControlType(key []byte) (ControlType, *Error) {
 	if len(key) < 4 {
 		n := strconv.Itoa(len(key))
 		return 0, &Error{Kafka: "Invalid value size found for control record key. Must have at least 4 bytes, but found only " + n,
@@ -73,7 +73,7 @@ func ParseControlType(key []byte) (ControlType, *Error) {
 // It follows EndTransactionMarker and ControlRecordUtils, but reads a LeaderChange in the version that it was written in
 // (1 since kraft.version 1); the real tool always reads version 0. Bytes behind the message are accepted.
 func (d *Decoder) DecodeControl(key, value []byte) Control {
-	typ, err := ParseControlType(key)
+	typ, err := parseControlType(key)
 	if err != nil || !typ.known() {
 		return Control{Type: typ, Err: err}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -74,6 +75,24 @@ func TestValuesOfAPartitionRecord(t *testing.T) {
 	start, content, end := v.Get("replicas").Span()
 	if start != 23 || content != 24 || end != 32 {
 		t.Errorf("replicas at %d, %d, %d", start, content, end)
+	}
+}
+
+// A record of 6 MB with 8 million values is refused before they take memory.
+func TestTooManyValues(t *testing.T) {
+	value := []byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0} // version, two epochs, state
+	for range 2 {
+		value = append(value, 0xc1, 0x84, 0x3d) // 1,000,000 elements
+		value = append(value, bytes.Repeat([]byte{1, 1, 0}, 1_000_000)...)
+	}
+	d := NewDecoder()
+	r := d.Decode(Offsets, unhex("0016 0001 67 0001 6d"), append(value, 0))
+	if r.Err == nil || !errors.Is(r.Err, format.ErrTooLarge) || cap(d.value.nodes) > 2*maxNodes {
+		t.Errorf("%v, room for %d nodes", r.Err, cap(d.value.nodes))
+	}
+	d.Decode(Offsets, unhex("0016 0001 67 0001 6d"), []byte{0, 0})
+	if cap(d.value.nodes) > keptNodes {
+		t.Errorf("room for %d nodes is kept", cap(d.value.nodes))
 	}
 }
 

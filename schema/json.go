@@ -29,10 +29,11 @@ func (t *tape) appendStruct(dst []byte, at int32) []byte {
 		} else if node = t.tagged(at, m); node < 0 || t.isDefault(node) {
 			continue
 		}
-		if len(dst) > open {
-			dst = append(dst, ',')
+		key := m.jsonKey
+		if len(dst) == open {
+			key = key[1:] // no comma
 		}
-		dst = append(dst, m.jsonKey...)
+		dst = append(dst, key...)
 		dst = t.appendValue(dst, node)
 	}
 	return append(dst, '}')
@@ -146,13 +147,35 @@ func appendScalar(dst []byte, typ typ, b []byte, num int64) []byte {
 // AppendUUID appends 16 bytes as Kafka writes a Uuid: 22 letters of base64url, no padding.
 func AppendUUID(dst, uuid []byte) []byte { return base64.RawURLEncoding.AppendEncode(dst, uuid) }
 
+// needsCare has the bytes that are not copied into a JSON string as they are.
+var needsCare = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c < 0x20 || c == '"' || c == '\\' || c >= 0x80
+	}
+	return set
+}()
+
 // appendString appends a JSON string as Jackson does: only the quote, the backslash and control characters are escaped.
 func appendString(dst, b []byte) []byte {
+	for i, c := range b {
+		if needsCare[c] {
+			return appendCareful(dst, b, i)
+		}
+	}
 	dst = append(dst, '"')
+	dst = append(dst, b...)
+	return append(dst, '"')
+}
+
+// appendCareful is appendString for bytes of which the first plain ones need no care.
+func appendCareful(dst, b []byte, plain int) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, b[:plain]...)
+	b = b[plain:]
 	if !utf8.Valid(b) {
 		b = format.AppendJavaUTF8(nil, b)
 	}
-	plain := 0
+	plain = 0
 	for i, c := range b {
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue

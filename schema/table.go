@@ -108,7 +108,7 @@ type field struct {
 	defaultInt      int64
 	defaultNull     bool
 	fields          []*field
-	jsonKey         string // "name": with quotes and colon
+	jsonKey         string // the name with quotes, a comma before and a colon behind
 	form            form
 }
 
@@ -221,7 +221,7 @@ func resolveStructs(fields []*field, known map[string][]*field) error {
 
 func (p *tableParser) parseField(words []string) (*field, error) {
 	f := &field{name: words[0], tag: -1, lowest: p.message.lowest, highest: p.message.highest}
-	f.jsonKey = strconv.Quote(f.name) + ":"
+	f.jsonKey = "," + strconv.Quote(f.name) + ":"
 	name, nullable := strings.CutSuffix(words[1], "?")
 	name, array := strings.CutPrefix(name, "[]")
 	f.array, f.nullable = array, nullable

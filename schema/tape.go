@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"kseg/format"
@@ -12,6 +13,12 @@ const (
 	maxStringBytes  = 1<<15 - 1
 	maxElements     = 1_000_000
 	maxTaggedFields = 10_000
+)
+
+// Limits of our own: a hostile record may hold more than one value a byte, each of which takes a node of 40 bytes.
+const (
+	maxNodes  = 4 << 20 // of a message
+	keptNodes = 1 << 20 // between messages
 )
 
 // Error says why a record could not be decoded.
@@ -72,8 +79,11 @@ type tape struct {
 	inner   *Decoder // set while printing a group whose members speak the consumer protocol
 }
 
-// reset makes the tape ready to read b, whose first byte is position base.
+// reset makes the tape ready to read b.
 func (t *tape) reset(b []byte) {
+	if cap(t.nodes) > keptNodes {
+		t.nodes = nil
+	}
 	t.buf, t.c, t.nodes, t.msg, t.kafka = b, format.NewCursor(b, 0), t.nodes[:0], nil, ""
 }
 
@@ -100,13 +110,22 @@ func (t *tape) content(n *node) []byte { return t.buf[n.body:n.end:n.end] }
 func (t *tape) push(m *member, kind nodeKind, start, body int32, num int64) int32 {
 	at := len(t.nodes)
 	if at == cap(t.nodes) {
-		t.nodes = append(t.nodes, node{})
+		t.grow()
 	}
 	t.nodes = t.nodes[:at+1]
 	n := &t.nodes[at]
 	n.member, n.num, n.kind = m, num, kind
 	n.start, n.body, n.end, n.next = start, body, int32(t.c.Offset()), int32(at)+1
 	return int32(at)
+}
+
+// grow makes room for more nodes, and ends the reading if there are too many: what follows fails on the cursor.
+func (t *tape) grow() {
+	if at := len(t.nodes); at >= maxNodes {
+		t.kafka = "The record has more than " + strconv.Itoa(maxNodes) + " values."
+		t.c.Fail("value", t.c.Pos(), format.ErrTooLarge, "at most "+strconv.Itoa(maxNodes)+" values", "more")
+	}
+	t.nodes = slices.Grow(t.nodes, 1)
 }
 
 func (t *tape) close(at int32) {
