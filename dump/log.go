@@ -149,7 +149,8 @@ func (c *cutter) parallel() (err error) {
 	}
 }
 
-// order notices offsets and leader epochs that run backwards, from the headers alone.
+// order notices offsets and leader epochs that run backwards, from the headers alone. It compares with the batch just before,
+// so that a repeated stretch is one problem.
 type order struct {
 	checkpoint bool
 	base       int64
@@ -189,7 +190,7 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d runs backwards: the batch before ended at %d", first, o.next-1)))
 	}
 	o.first = false
-	o.next = max(o.next, b.NextOffset())
+	o.next = b.NextOffset()
 	if b.Legacy() {
 		return problems
 	}
