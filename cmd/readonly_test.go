@@ -51,6 +51,7 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"dump --kafka-compat --deep-iteration --print-data-log .",
 		"dump --index-sanity-check .",
 		"dump --from 3 --to 5 --records .",
+		"verify .",
 	}
 	dirs := map[string]string{
 		"killed":       fixture.Dir(t, "4.4.0/logdirs/killed/data1"),

@@ -86,7 +86,11 @@ func diff(got, want string) string {
 // TestDumpOfRealFiles holds `kseg dump` to the real tool's stdout, byte for byte, and under --kafka-compat to its stderr,
 // for every healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
 func TestDumpOfRealFiles(t *testing.T) {
-	for _, kind := range frozen {
+	kinds := frozen
+	if testing.Short() {
+		kinds = kinds[:1]
+	}
+	for _, kind := range kinds {
 		for dir, names := range byCase(fixture.Goldens(t, kind.suffix)) {
 			t.Run(strings.Trim(kind.suffix, ".")+"/"+dir, func(t *testing.T) {
 				t.Chdir(fixture.Dir(t, dir))
@@ -166,6 +170,9 @@ func relativeErr(t *testing.T, stderr string) string {
 
 // TestDumpOfManyBatches compares the hash of an output of 108,002 lines.
 func TestDumpOfManyBatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 MB of output")
+	}
 	const dir, file = "4.4.0/tiny-batches", "tiny-0/00000000000000000000.log"
 	t.Chdir(fixture.Dir(t, dir))
 	for _, kind := range frozen {
