@@ -45,7 +45,7 @@ var mayImport = map[string]struct {
 	"render":           {nil, "writers know values, not Kafka"},
 	"format":           {nil, "the layouts are pure functions over bytes"},
 	"internal/fixture": {[]string{"format"}, "fixtures are made of layouts, not of the code under test"},
-	"docs/gen":         {[]string{"cmd", "verify"}, "the generators print what the command line says of itself"},
+	"docs/gen":         {[]string{"cmd", "verify", "internal/fixture"}, "the generators print what the command line says of itself"},
 	"internal/bench":   {[]string{"format"}, "benchmarks write their own segments"},
 }
 
@@ -68,7 +68,7 @@ var onlyImporter = []struct {
 	{"pgregory.net/rapid", []string{"internal/fixture"}, "tests do not belong into the program"},
 	{"github.com/google/go-cmp", nil, "tests do not belong into the program"},
 	{"github.com/rogpeppe/go-internal", []string{"internal/fixture"}, "tests do not belong into the program"},
-	{module + "/internal/fixture", nil, "tests do not belong into the program"},
+	{module + "/internal/fixture", []string{"docs/gen"}, "tests do not belong into the program; the README shows its commands at work on test data"},
 }
 
 // opens are the calls that reach into the file system to read, writes those that change it.

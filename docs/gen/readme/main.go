@@ -1,5 +1,7 @@
 // Command readme rewrites the examples in README.md: whatever stands below a line "$ kseg ..." in a console block becomes
-// what that command prints, first on stdout, then on stderr. The commands run in the README's own folder.
+// what that command prints, first on stdout, then on stderr; how long it took is left out. The commands run in the README's own
+// folder or, if the line before the block is <!-- damage: RECIPE -->, beside a partition directory damaged by that recipe of
+// testdata/damage.
 //
 // A pipe into head is understood ("| head -5"), so that an example can be short.
 package main
@@ -8,14 +10,17 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"kseg/cmd"
+	"kseg/internal/fixture"
 )
 
 func main() {
@@ -45,30 +50,74 @@ func rewriteFile(file string) error {
 	return os.WriteFile(filepath.Base(file), []byte(fresh), 0o644)
 }
 
-var consoleBlock = regexp.MustCompile("(?ms)^```console\n.*?^```$")
+var (
+	consoleBlock = regexp.MustCompile("(?ms)^(?:<!-- damage: ([a-z0-9-]+) -->\n)?```console\n.*?^```$")
+	timeTaken    = regexp.MustCompile(`(?m); [0-9.]+ (µs|ms|s|min)$`)
+)
 
 // rewrite returns text with the outputs in its console blocks replaced.
 func rewrite(text string) (string, error) {
-	var failed error
+	var failed []error
 	fresh := consoleBlock.ReplaceAllStringFunc(text, func(block string) string {
-		var b strings.Builder
-		b.WriteString("```console\n")
-		for line := range strings.Lines(block) {
-			command, ok := strings.CutPrefix(line, "$ ")
-			if !ok {
-				continue
-			}
-			out, err := run(strings.TrimSpace(command))
-			if err != nil && failed == nil {
-				failed = err
-			}
-			b.WriteString(line)
-			b.WriteString(out)
-		}
-		b.WriteString("```")
-		return b.String()
+		fresh, err := rewriteBlock(block, consoleBlock.FindStringSubmatch(block)[1])
+		failed = append(failed, err)
+		return fresh
 	})
-	return fresh, failed
+	return fresh, errors.Join(failed...)
+}
+
+// rewriteBlock runs the commands of one block.
+func rewriteBlock(block, recipe string) (string, error) {
+	if recipe != "" {
+		leave, err := enterDamaged(recipe)
+		if err != nil {
+			return block, err
+		}
+		defer leave()
+	}
+	var b strings.Builder
+	for line := range strings.Lines(block) {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			if b.Len() == 0 || strings.HasPrefix(line, "```console") {
+				b.WriteString(line)
+			}
+			continue
+		}
+		out, err := run(strings.TrimSpace(command))
+		if err != nil {
+			return block, err
+		}
+		b.WriteString(line + out)
+	}
+	b.WriteString("```")
+	return b.String(), nil
+}
+
+// enterDamaged changes into a temporary folder with the damaged partition, until leave is called.
+func enterDamaged(recipe string) (leave func(), err error) {
+	r, err := fixture.FindRecipe(recipe)
+	if err != nil {
+		return nil, err
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp("", "kseg-readme")
+	if err != nil {
+		return nil, err
+	}
+	leave = func() {
+		_ = os.Chdir(home)
+		_ = os.RemoveAll(tmp)
+	}
+	dir := filepath.Join(tmp, path.Base(r.Base))
+	if err := errors.Join(fixture.Copy(dir, r.Base), fixture.ApplyTo(dir, r.Steps), os.Chdir(tmp)); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
 }
 
 var pipeHead = regexp.MustCompile(`^(.*?) *\| head -(\d+)$`)
@@ -97,7 +146,7 @@ func run(line string) (string, error) {
 		lines := strings.SplitAfter(out, "\n")
 		out = strings.Join(lines[:min(limit, len(lines))], "")
 	}
-	out += stderr.String()
+	out += timeTaken.ReplaceAllString(stderr.String(), "")
 	if out != "" && !strings.HasSuffix(out, "\n") {
 		out += "\n"
 	}
