@@ -77,6 +77,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 	root.AddCommand(
 		newDumpCommand(env),
 		newVerifyCommand(env),
+		newRetentionCommand(env),
 		newVersionCommand(env),
 	)
 	root.AddCommand(newTopicCommands()...)

@@ -35,6 +35,8 @@ type Limits struct {
 	// Tiered is set if segments are copied to remote storage: then a local segment goes only after it was copied, which
 	// is taken for granted of all but the active one.
 	Tiered bool
+	// Off is set if nobody applies the rules: the log is compacted, and log.cleaner.enable is false.
+	Off bool
 }
 
 // Log is a partition as the rules see it.
@@ -90,6 +92,9 @@ func Evaluate(l *Log) []Verdict {
 
 // apply enters the rules that delete, and returns the index of the first segment that stays.
 func (l *Log) apply(verdicts []Verdict) int {
+	if l.Limits.Off {
+		return 0
+	}
 	first := l.walk(verdicts, 0, LogStartOffset, l.belowLogStart)
 	if !l.limited() {
 		return first
@@ -109,7 +114,9 @@ func (l *Log) apply(verdicts []Verdict) int {
 
 // limited reports whether the rules of size and time apply. A policy without delete has none, except that with tiered
 // storage an empty policy still limits what is kept locally.
-func (l *Log) limited() bool { return l.Limits.Delete || l.Limits.Tiered && !l.Limits.Compact }
+func (l *Log) limited() bool {
+	return !l.Limits.Off && (l.Limits.Delete || l.Limits.Tiered && !l.Limits.Compact)
+}
 
 // walk deletes segments from index first on while hit says so, and returns the index of the first that stays.
 func (l *Log) walk(verdicts []Verdict, first int, rule Rule, hit func(i int) bool) int {
@@ -207,9 +214,13 @@ func (l *Log) goesAt(i int, v *Verdict) int64 {
 	default:
 		return Never
 	}
-	largest, limit := l.Segments[i].LargestMs, l.Limits.RetentionMs
-	if largest >= Never-1-limit {
+	return later(later(l.Segments[i].LargestMs, l.Limits.RetentionMs), 1)
+}
+
+// later adds a duration, not negative, to a time; what no clock reaches is Never.
+func later(ms, byMs int64) int64 {
+	if ms > Never-byMs {
 		return Never
 	}
-	return largest + limit + 1
+	return ms + byMs
 }

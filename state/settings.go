@@ -127,7 +127,7 @@ func (s *Settings) Topic(topic, key string) Setting {
 		}
 	}
 	if s.Image != nil {
-		if value, ok := s.Image.Config(Resource{TopicResource, topic}, key); ok {
+		if value, ok := s.dynamic(c, Resource{TopicResource, topic}, key); ok {
 			return Setting{value, FromTopic, key, ""}
 		}
 	}
@@ -137,16 +137,22 @@ func (s *Settings) Topic(topic, key string) Setting {
 	return s.broker(c)
 }
 
+// dynamic is a config from the metadata, unless its value is none that Kafka takes.
+func (s *Settings) dynamic(c *topicConfig, r Resource, key string) (string, bool) {
+	value, ok := s.Image.Config(r, key)
+	return value, ok && c.check(key, value, 1) == nil
+}
+
 func (s *Settings) broker(c *topicConfig) Setting {
 	if s.Image != nil && len(c.synonyms) > 0 {
 		key := c.synonyms[0].key
 		if s.HasNodeID {
 			node := strconv.Itoa(int(s.NodeID))
-			if value, ok := s.Image.Config(Resource{BrokerResource, node}, key); ok {
+			if value, ok := s.dynamic(c, Resource{BrokerResource, node}, key); ok {
 				return Setting{value, FromBroker, key, "dynamic config of broker " + node}
 			}
 		}
-		if value, ok := s.Image.Config(Resource{BrokerResource, ""}, key); ok {
+		if value, ok := s.dynamic(c, Resource{BrokerResource, ""}, key); ok {
 			return Setting{value, FromBroker, key, "dynamic config of all brokers"}
 		}
 	}

@@ -1,0 +1,298 @@
+package retention
+
+import (
+	"errors"
+	"fmt"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// WatermarkMode says where the high watermark is taken from.
+type WatermarkMode int8
+
+// The modes.
+const (
+	WatermarkAuto       WatermarkMode = iota // the log end where there is one replica or no metadata, else the checkpoint
+	WatermarkCheckpoint                      // replication-offset-checkpoint
+	WatermarkEnd                             // the log end
+	WatermarkOffset                          // a given offset
+)
+
+// Options say by which settings and at what time partitions are judged.
+type Options struct {
+	NowMs           int64
+	Mode            WatermarkMode
+	WatermarkOffset int64 // with WatermarkOffset
+	Overrides       []state.Override
+	Server          []format.Property // server.properties, if HasServer
+	HasServer       bool
+	MaxBatchBytes   int64 // bounds what a batch may decompress to
+}
+
+// Report is what retention does to one partition.
+type Report struct {
+	Partition *logdir.Partition
+	Segments  []*SegmentReport // all of them, by base offset, whatever the options narrow
+	Settings  Settings
+	Log       Log // what the rules saw
+	// StartSource and WatermarkSource say where the two offsets come from: "checkpoint", "first segment"; "log end",
+	// "checkpoint", "flag".
+	StartSource, WatermarkSource string
+	// Warnings are sentences about what makes the answer uncertain or surprising.
+	Warnings []string
+
+	kept map[*logdir.Segment]bool // those that the options keep
+}
+
+// shown reports whether the options ask for the segment.
+func (r *Report) shown(s *SegmentReport) bool { return r.kept[s.Segment] }
+
+// SegmentReport is what retention does to one segment.
+type SegmentReport struct {
+	*logdir.Segment
+	Size      int64 // of the log as a broker counts it: without what recovery cuts off, or zeros that were preallocated
+	LargestMs int64 // as a broker holds it
+	Source    TimestampSource
+	Verdict   Verdict
+	// Blocking is the record whose timestamp keeps the segment and with it older ones behind it, if it does and is known.
+	Blocking *Record
+	// Shields counts the segments behind it that have expired and wait for it.
+	Shields  int
+	Warnings []string
+
+	log       logFacts
+	recovered bool
+	openedMs  int64 // the last slot of the time index, noTimestamp without one
+}
+
+// LogLargestMs is the largest timestamp in the log itself, -1 if it has none or could not be read.
+func (s *SegmentReport) LogLargestMs() int64 { return s.log.largestMs }
+
+// OldestMs is the smallest timestamp with which a batch of the segment begins, -1 if there is none.
+func (s *SegmentReport) OldestMs() int64 { return s.log.oldestMs }
+
+// Active reports whether it is the last segment, to which a broker appends.
+func (s *SegmentReport) Active() bool { return s.Next == nil }
+
+// Skipped says why retention is nothing that happens to this directory; "" if it does.
+func Skipped(p *logdir.Partition) string {
+	switch {
+	case p.IsClusterMetadata():
+		return "KRaft's own log is cut when a snapshot covers it (metadata.max.retention.bytes and .ms), not by topic retention"
+	case p.Suffix == "delete":
+		return "the partition was deleted; a broker removes the whole directory file.delete.delay.ms after"
+	case p.Suffix == "stray":
+		return "the metadata does not assign the partition to this broker; nothing in it is deleted by retention"
+	}
+	return ""
+}
+
+// Judge holds what is the same for all partitions. It is safe for concurrent use.
+type Judge struct {
+	options  Options
+	cluster  *state.Cluster
+	settings map[*logdir.LogDir]*state.Settings
+	dirs     map[*logdir.LogDir]*directory
+	// Problems are what could not be read of state files.
+	Problems []logdir.Problem
+}
+
+// NewJudge reads the state files of the log directories that the partitions lie in.
+func NewJudge(partitions []*logdir.Partition, cluster *state.Cluster, options Options) (*Judge, error) {
+	j := &Judge{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{}, dirs: map[*logdir.LogDir]*directory{}}
+	for _, p := range partitions {
+		if j.dirs[p.Parent] != nil {
+			continue
+		}
+		s := cluster.Settings(p.Parent)
+		s.Overrides = options.Overrides
+		if options.HasServer {
+			if err := s.UseServerProperties(options.Server); err != nil {
+				return nil, err
+			}
+		}
+		j.settings[p.Parent] = s
+		j.dirs[p.Parent] = j.readDirectory(p.Parent)
+	}
+	return j, nil
+}
+
+// directory is what the state files of a log directory say.
+type directory struct {
+	clean         bool // the broker stopped cleanly, so that it will read no log when it starts
+	recoveryKnown bool // there is a recovery point checkpoint
+	recovery      map[string]int64
+	logStart      map[string]int64
+	watermark     map[string]int64
+}
+
+// maxCheckpointBytes bounds a checkpoint: a million partitions take less.
+const maxCheckpointBytes = 256 << 20
+
+func (j *Judge) readDirectory(dir *logdir.LogDir) *directory {
+	d := &directory{}
+	if dir == nil {
+		return d
+	}
+	d.clean = dir.File(format.KindCleanShutdown) != nil
+	d.recoveryKnown = dir.File(format.KindRecoveryPointCheckpoint) != nil
+	d.recovery = j.readCheckpoint(dir, format.KindRecoveryPointCheckpoint)
+	d.logStart = j.readCheckpoint(dir, format.KindLogStartOffsetCheckpoint)
+	d.watermark = j.readCheckpoint(dir, format.KindReplicationOffsetCheckpoint)
+	return d
+}
+
+// readCheckpoint reads an offset checkpoint by partition ("orders-3").
+func (j *Judge) readCheckpoint(dir *logdir.LogDir, kind format.Kind) map[string]int64 {
+	f := dir.File(kind)
+	if f == nil {
+		return nil
+	}
+	raw, err := f.ReadSmall(maxCheckpointBytes)
+	if err != nil {
+		j.Problems = append(j.Problems, logdir.Problem{Display: f.Display, Err: err})
+		return nil
+	}
+	c, err := format.DecodeOffsetCheckpoint(raw)
+	if err != nil {
+		err = fmt.Errorf("%s: %w; what can be read of it counts", f.Display, err)
+		j.Problems = append(j.Problems, logdir.Problem{Display: f.Display, Err: err})
+	}
+	offsets := map[string]int64{}
+	for _, e := range c.Entries {
+		offsets[format.PartitionDir{Topic: e.Topic, Partition: e.Partition}.String()] = e.Offset
+	}
+	return offsets
+}
+
+// Partition judges one partition, reading all its segments. records is reused by the caller's goroutine. Problems are what
+// could not be read; a partition without any segment left gives nil.
+func (j *Judge) Partition(p *logdir.Partition, records *format.RecordReader) (*Report, []logdir.Problem) {
+	r := &Report{Partition: p, Settings: readSettings(j.settings[p.Parent], p), kept: map[*logdir.Segment]bool{}}
+	for _, seg := range p.Segments {
+		r.kept[seg] = true
+	}
+	dir := j.dirs[p.Parent]
+	segments := allSegments(p)
+	var problems []logdir.Problem
+	for i, seg := range segments {
+		s, bad := readSegment(seg, dir.recovers(p, segments, i), records)
+		problems = append(problems, bad...)
+		if s != nil {
+			r.Segments = append(r.Segments, s)
+		}
+	}
+	if len(r.Segments) == 0 {
+		return nil, append(problems, logdir.Problem{Display: p.Display,
+			Err: fmt.Errorf("%s: %w: it has no segment", p.Display, logdir.ErrNothing)})
+	}
+	r.offsets(j, dir)
+	r.evaluate(j.options.NowMs)
+	problems = append(problems, r.findBlocking(records)...)
+	r.warn()
+	return r, problems
+}
+
+// recovers reports whether a broker reads the log of segment i when it opens it, or has written it itself: its index is
+// missing; or there was no clean shutdown, and the segment holds the recovery point or lies behind it. Without a
+// recovery point that much is known of the last segment only.
+func (d *directory) recovers(p *logdir.Partition, segments []*logdir.Segment, i int) bool {
+	last := i == len(segments)-1
+	switch {
+	case segments[i].Index == nil:
+		return true
+	case d.clean:
+		return false
+	case last || !d.recoveryKnown:
+		return last
+	}
+	return segments[i+1].Base > d.recovery[p.PartitionDir.String()]
+}
+
+// offsets finds the three offsets that bound what may be deleted.
+func (r *Report) offsets(j *Judge, dir *directory) {
+	first, last := r.Segments[0], r.Segments[len(r.Segments)-1]
+	name := r.Partition.PartitionDir.String()
+	l := &r.Log
+	l.EndOffset = last.log.nextOffset
+	if last.recovered {
+		l.EndOffset = last.log.goodOffset
+	}
+	l.EndOffset = max(l.EndOffset, last.Base)
+	l.StartOffset, r.StartSource = first.Base, "first segment"
+	if start, ok := dir.logStart[name]; ok && start > first.Base {
+		l.StartOffset, r.StartSource = start, "checkpoint"
+	}
+	checkpoint, known := dir.watermark[name]
+	mode := j.options.Mode
+	if mode == WatermarkAuto {
+		mode = r.watermarkMode(j)
+	}
+	l.HighWatermark, r.WatermarkSource = l.EndOffset, "log end"
+	switch {
+	case mode == WatermarkOffset:
+		l.HighWatermark, r.WatermarkSource = j.options.WatermarkOffset, "flag"
+	case mode == WatermarkCheckpoint && known:
+		l.HighWatermark, r.WatermarkSource = checkpoint, "checkpoint"
+	case mode == WatermarkCheckpoint:
+		r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; the log end is taken for it.")
+	}
+	l.HighWatermark = min(max(l.HighWatermark, l.StartOffset), l.EndOffset)
+}
+
+// watermarkMode decides by the number of replicas. The checkpoint lags by up to five seconds, so that it is not asked where
+// nobody else has to have a record.
+func (r *Report) watermarkMode(j *Judge) WatermarkMode {
+	im := j.settings[r.Partition.Parent].Image
+	if im == nil {
+		return WatermarkEnd
+	}
+	t := im.Topic(r.Partition.Topic)
+	if t == nil || t.Partitions[r.Partition.PartitionDir.Partition] == nil {
+		return WatermarkEnd
+	}
+	if len(t.Partitions[r.Partition.PartitionDir.Partition].Replicas) > 1 {
+		return WatermarkCheckpoint
+	}
+	return WatermarkEnd
+}
+
+func (r *Report) evaluate(nowMs int64) {
+	r.Log.NowMs, r.Log.Limits = nowMs, r.Settings.limits(r.Partition)
+	for _, s := range r.Segments {
+		r.Log.Segments = append(r.Log.Segments, Segment{s.Base, s.Size, s.LargestMs})
+	}
+	for i, v := range Evaluate(&r.Log) {
+		r.Segments[i].Verdict = v
+		if v.Hold == HoldBehind {
+			r.Segments[v.By].Shields++
+		}
+	}
+}
+
+// findBlocking looks for the records whose timestamps make segments stay though segments behind them have expired, or
+// though the present has not come to them.
+func (r *Report) findBlocking(records *format.RecordReader) []logdir.Problem {
+	var problems []logdir.Problem
+	blocking := map[int]bool{}
+	for i, s := range r.Segments {
+		if s.Verdict.By >= 0 {
+			blocking[s.Verdict.By], blocking[s.Verdict.ByLongest] = true, true
+		}
+		if s.Verdict.Hold == HoldYoung && s.LargestMs > r.Log.NowMs {
+			blocking[i] = true
+		}
+	}
+	for i, s := range r.Segments {
+		if !blocking[i] || s.log.largestAt < 0 || s.log.largestMs != s.LargestMs || s.Source == FromMtime {
+			continue
+		}
+		var err error
+		if s.Blocking, err = findLargest(s.Log, s.log.largestAt, s.log.largestMs, records); err != nil && !errors.Is(err, format.ErrTruncated) {
+			problems = append(problems, logdir.Problem{Display: s.Log.Display, Err: err})
+		}
+	}
+	return problems
+}
