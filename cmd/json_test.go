@@ -54,3 +54,20 @@ func logDirs(t *testing.T) []string {
 	}
 	return names
 }
+
+// TestRetentionJSONFitsTheSchema holds what retention prints of the real directories against the schema.
+func TestRetentionJSONFitsTheSchema(t *testing.T) {
+	for _, name := range logDirs(t) {
+		if path.Base(name) == "meta" {
+			continue // the metadata log alone, which retention leaves to KRaft
+		}
+		var stdout, stderr bytes.Buffer
+		args := []string{"retention", "-o", "json", fixture.Dir(t, name), "--retention-bytes", "5000"}
+		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK || stdout.Len() == 0 {
+			t.Errorf("%s: exit code %d, %s", name, code, &stderr)
+		}
+		if err := fixture.CheckJSONLines(stdout.String()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -52,6 +52,9 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"dump --index-sanity-check .",
 		"dump --from 3 --to 5 --records .",
 		"verify .",
+		"retention .",
+		"retention -o json .",
+		"retention --plan .",
 	}
 	dirs := map[string]string{
 		"killed":       fixture.Dir(t, "4.4.0/logdirs/killed/data1"),

@@ -230,7 +230,8 @@ type retentionWriter struct {
 	summarize  bool // text of a whole log directory: a line a topic
 	logDirs    bool
 	judged     int
-	unsure     bool // a setting is a default because no server.properties was given
+	metadata   string // why a metadata log was passed over
+	unsure     bool   // a setting is a default because no server.properties was given
 	incomplete error
 	buf        []byte
 }
@@ -249,8 +250,8 @@ func (w *retentionWriter) start(set *logdir.Set) {
 
 func (w *retentionWriter) add(res retention.Result) {
 	w.incomplete = errors.Join(w.incomplete, w.env.report(res.Problems))
-	if res.Skipped != "" && (!res.Partition.IsClusterMetadata() || res.Partition.Rel == ".") && !w.o.Quiet {
-		w.env.notef("%s", render.Escaped(res.Skipped))
+	if res.Skipped != "" && !w.o.Quiet {
+		w.skipped(res)
 	}
 	r := res.Report
 	if r == nil {
@@ -283,6 +284,16 @@ func (w *retentionWriter) add(res retention.Result) {
 	_, _ = w.env.Stdout.Write(w.buf)
 }
 
+// skipped says why a directory is not judged. Every broker has a metadata log; of that it is said only if it was asked for,
+// or if there is nothing else.
+func (w *retentionWriter) skipped(res retention.Result) {
+	if res.Partition.IsClusterMetadata() && res.Partition.Rel != "." {
+		w.metadata = res.Skipped
+		return
+	}
+	w.env.notef("%s", render.Escaped(res.Skipped))
+}
+
 // finish prints the summary and the verdict.
 func (w *retentionWriter) finish(nowMs int64) error {
 	w.buf = w.buf[:0]
@@ -301,10 +312,10 @@ func (w *retentionWriter) finish(nowMs int64) error {
 		return errors.Join(err, w.incomplete)
 	}
 	if w.judged == 0 {
-		if w.incomplete == nil {
-			return fmt.Errorf("nothing to judge: %w", logdir.ErrNothing)
+		if w.metadata != "" {
+			w.env.notef("%s", render.Escaped(w.metadata))
 		}
-		return w.incomplete
+		return errors.Join(w.incomplete, fmt.Errorf("there is no partition whose segments retention deletes: %w", logdir.ErrNothing))
 	}
 	w.notes(nowMs)
 	return w.incomplete

@@ -79,7 +79,7 @@ func valueText(def definition) (string, error) {
 	case def.Ref == "#/$defs/bytes":
 		return "bytes", nil
 	case def.Ref == "#/$defs/setting":
-		return "{value, source}", nil
+		return "{value, source, key, from}", nil
 	case len(def.Enum) > 0:
 		return enumText(def.Enum), nil
 	case len(def.AnyOf) == 2:
