@@ -6,6 +6,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/schema"
 )
 
 // worker prints runs of one file. It is used by one goroutine.
@@ -14,6 +15,7 @@ type worker struct {
 	f       *logdir.File
 	printer printer
 	reader  *format.RecordReader
+	decoder *schema.Decoder // nil in a shallow dump
 	buf     []byte
 	record  format.Record
 	await   func(*run) // blocks until the run's output may be written
@@ -30,7 +32,7 @@ type printer interface {
 }
 
 func (d *dumper) newWorker(f *logdir.File) *worker {
-	w := &worker{d: d, await: func(*run) {}, whole: !d.opts.Filter.Active() && d.window == nil}
+	w := &worker{d: d, await: func(*run) {}, whole: !d.opts.Filter.Active() && d.window == nil, decoder: d.newDecoder()}
 	w.reader = format.NewRecordReader(d.opts.MaxBatchBytes, w)
 	w.turnTo(f)
 	return w
@@ -181,6 +183,7 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		}
 		head()
 		w.buf = w.printer.record(w.buf, readable, &w.record)
+		r.problems = w.checkControl(r.problems, readable)
 		if err := w.spill(r); err != nil {
 			return err
 		}
@@ -197,6 +200,20 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		head()
 	}
 	return w.spill(r)
+}
+
+// checkControl notices a control record that cannot be read, of which the real tool dies.
+func (w *worker) checkControl(problems []problem, b *format.Batch) []problem {
+	if !b.Control() {
+		return problems
+	}
+	c := w.decoder.DecodeControl(w.record.Key, w.record.Value)
+	if c.Err == nil {
+		return problems
+	}
+	p := damageAt(b, fmt.Sprintf("the control record of offset %d cannot be read: %v", w.record.Offset, c.Err))
+	p.fatalThere = true
+	return append(problems, p)
 }
 
 // readable is b as it can be read: as a record batch where only the magic byte is damaged.
