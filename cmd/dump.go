@@ -88,13 +88,13 @@ func (o *dumpOptions) AddFlags(fs *pflag.FlagSet) {
 // AddFlags defines the filter flags.
 func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Filters", func(fs *pflag.FlagSet) {
-		fs.Var(&optionalNumber{&o.From}, "from", "from this offset on: `OFFSET`; the index is used to get there")
-		fs.Var(&optionalNumber{&o.To}, "to", "up to this offset, inclusive: `OFFSET`")
+		fs.Var(&optionalNumber{&o.From}, "from", "from this `OFFSET` on; the index is used to get there")
+		fs.Var(&optionalNumber{&o.To}, "to", "up to and including this `OFFSET`")
 		fs.StringVar(&o.FromTime, "from-time", "", "from this `TIME` on (see kseg help times)")
-		fs.StringVar(&o.ToTime, "to-time", "", "up to this `TIME`, inclusive")
-		fs.Var(&optionalNumber{&o.ProducerID}, "producer-id", "batches of this producer: `ID`")
+		fs.StringVar(&o.ToTime, "to-time", "", "up to and including this `TIME`")
+		fs.Var(&optionalNumber{&o.ProducerID}, "producer-id", "batches of the producer with this `ID`")
 		fs.StringVar(&o.Key, "key", "", "records with this `KEY`")
-		fs.StringVar(&o.Header, "header", "", "records with this header: `NAME[=VALUE]`")
+		fs.StringVar(&o.Header, "header", "", "records with this header, and this value if one is given: `NAME[=VALUE]`")
 		fs.BoolVar(&o.Control, "control", false, "control batches only")
 		fs.Var(&optionalNumber{&o.Limit}, "limit", "stop after `N` batches, or records where these are printed")
 		fs.Var(&optionalNumber{&o.Tail}, "tail", "print the last `N` batches, or records where these are printed")
@@ -104,7 +104,7 @@ func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 // AddFlags defines the real tool's flags.
 func (o *dumpReal) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "As in kafka-dump-log", func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.Files, "files", "", "the files to print: `FILE[,FILE]`; implies --decode none unless a decoder is given")
+		fs.StringVar(&o.Files, "files", "", "print these (`FILE[,FILE]`); implies --decode none unless a decoder is given")
 		fs.BoolVar(&o.PrintDataLog, "print-data-log", false, "the same as --records")
 		fs.BoolVar(&o.DeepIteration, "deep-iteration", false, "print a line a record, without keys and values")
 		fs.BoolVar(&o.SkipRecordMetadata, "skip-record-metadata", false, "with records, print only their keys and values")
