@@ -1,0 +1,188 @@
+// Package lookup replays how a broker finds an offset or a timestamp in a partition (LocalLog.read, UnifiedLog's search by
+// timestamp, LogSegment.translateOffset and findOffsetByTimestamp of 4.4.0), keeps every step, and measures what the
+// search costs: for one target, for every offset of a segment at once, and for indexes of another density.
+//
+// A search has three phases, each with its own type here:
+//
+//	the segment with the greatest base offset at or below the target      Partition
+//	the offset index: the greatest entry at or below the target           format.Search
+//	the log from that entry's position, batch header by batch header      Scan
+package lookup
+
+import (
+	"errors"
+	"fmt"
+
+	"kseg/format"
+)
+
+// A Segment is the bytes of one segment's files as the searches use them.
+type Segment struct {
+	Base  int64
+	Log   []byte
+	Index format.OffsetIndex
+	Time  format.TimeIndex
+
+	reader *format.RecordReader
+}
+
+// NewSegment views the bytes of a segment's files; a missing index is an empty slice. The index of a closed segment
+// is taken as a broker loads it: every whole slot is an entry, zeros included. The last segment's trailing zero slots
+// are room for entries to come, which the broker that wrote them did not count.
+func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchBytes int64) *Segment {
+	s := &Segment{
+		Base:   base,
+		Log:    log,
+		Index:  format.NewOffsetIndex(index, base),
+		Time:   format.NewTimeIndex(timeIndex, base),
+		reader: format.NewRecordReader(maxBatchBytes, nil),
+	}
+	if last {
+		s.Index = s.Index.Logical()
+		s.Time = s.Time.Logical()
+	}
+	return s
+}
+
+// A Hop is a batch header that phase 2 read: a batch that it skipped, or the hit.
+type Hop struct {
+	Position, Size         int64 // bytes
+	BaseOffset, LastOffset int64
+}
+
+// A Scan is phase 2: the walk over batch headers from a position to the batch that a read of an offset starts with
+// (FileRecords.searchForOffsetFromPosition).
+type Scan struct {
+	Start int64 // byte position where it began
+	Hit   Hop   // the batch found, if Found
+	Found bool
+	// HeaderHops counts the batches between Start and the hit, HeaderReads the headers that were needed: the hops and the
+	// hit. Without a hit both count the batches up to the end.
+	HeaderHops, HeaderReads int64
+	// LookaheadReads is 1 if the header behind the hit was read too: 4.4 knows a batch for the last one at or below an
+	// offset only when it sees the next, unless the offset is the batch's first.
+	LookaheadReads int64
+	// End is where the walk stopped if nothing was found.
+	End int64
+	// Err is what a broker would throw, at Err's position; nothing is found then.
+	Err error
+}
+
+// BytesScanned is the distance from where the scan began to the hit, or to where it gave up.
+func (s *Scan) BytesScanned() int64 {
+	if s.Found {
+		return s.Hit.Position - s.Start
+	}
+	return s.End - s.Start
+}
+
+// Translate is LogSegment.translateOffset: the index, then the scan. It allocates nothing, unless a compressed message of
+// magic 0 or 1 has to be opened.
+func (s *Segment) Translate(offset int64) Scan {
+	return s.scan(startPosition(s.Index.Lookup(offset)), offset, nil)
+}
+
+// startPosition is where a broker starts reading for an entry: LogSegment.translateOffset takes no position below 0.
+func startPosition(e format.OffsetEntry) int64 { return max(0, int64(e.Position)) }
+
+// scan walks from a position to the batch that a read of offset starts with. The batches that were skipped are appended to
+// hops if that is not nil.
+func (s *Segment) scan(start, offset int64, hops *[]Hop) Scan {
+	out := Scan{Start: start}
+	w := walk{seg: s, pos: start}
+	var prev Hop
+	for w.next() {
+		switch {
+		case w.hop.BaseOffset == offset:
+			out.found(w.hop, w.count-1, 0)
+		case w.hop.BaseOffset > offset && w.count > 1 && prev.LastOffset >= offset:
+			out.found(prev, w.count-2, 1)
+			return out
+		case w.hop.BaseOffset > offset:
+			out.found(w.hop, w.count-1, 0)
+		}
+		if hops != nil && w.count > 1 {
+			*hops = append(*hops, prev)
+		}
+		if out.Found {
+			return out
+		}
+		prev = w.hop
+	}
+	w.needLast()
+	if w.err == nil && w.count > 0 && prev.LastOffset >= offset {
+		out.found(prev, w.count-1, w.glance)
+		return out
+	}
+	if hops != nil && w.count > 0 {
+		*hops = append(*hops, prev)
+	}
+	out.HeaderHops, out.HeaderReads, out.End, out.Err = w.count, w.count, w.pos, w.err
+	return out
+}
+
+func (s *Scan) found(hit Hop, hops, lookahead int64) {
+	s.Found, s.Hit, s.HeaderHops, s.HeaderReads, s.LookaheadReads = true, hit, hops, hops+1, lookahead
+}
+
+// walk reads batch headers one after the other as Kafka's FileLogInputStream does: it believes every size that fits into
+// the file, whatever the checksum says.
+type walk struct {
+	seg    *Segment
+	pos    int64 // of the next header
+	hop    Hop
+	count  int64 // headers read
+	glance int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
+	short  bool  // the batch header is cut short by the end of the file
+	err    error // what a broker would throw
+}
+
+// next reads the header at w.pos, and is false at the end of what a broker can read.
+func (w *walk) next() bool {
+	b, err := format.DecodeBatch(w.seg.Log, w.pos)
+	if err != nil {
+		if !errors.Is(err, format.ErrTruncated) {
+			w.err = err
+		} else if int64(len(w.seg.Log))-w.pos > format.MagicPrefix {
+			w.glance = 1
+		}
+		return false
+	}
+	w.hop = Hop{Position: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset}
+	if b.Legacy() && b.Codec() != format.CodecNone {
+		if w.hop.BaseOffset, err = w.seg.firstInner(&b); err != nil {
+			w.err = fmt.Errorf("compressed message at byte %d: %w", b.Pos, err)
+			return false
+		}
+	}
+	w.short = !b.Legacy() && int64(len(w.seg.Log))-w.pos < format.BatchHeaderSize
+	w.pos = b.End()
+	w.count++
+	return true
+}
+
+// needLast is called where the walk has ended and the last offset of its last batch is asked for, which a broker reads from
+// the whole header.
+func (w *walk) needLast() {
+	if w.short && w.err == nil {
+		w.err = shortHeader(w.hop.Position)
+	}
+}
+
+// shortHeader is for a batch whose size fits into the file where its header does not: a broker, asking for the whole
+// header, fails.
+func shortHeader(pos int64) error {
+	return &format.Error{What: "batch header", Pos: pos, Want: "61 bytes", Got: "the end of the file", Err: format.ErrValue}
+}
+
+// firstInner is the base offset of a compressed message of magic 0 or 1, for which a broker reads and decompresses all of it.
+func (s *Segment) firstInner(b *format.Batch) (int64, error) {
+	var rec format.Record
+	first, n := int64(0), 0
+	for s.reader.Reset(b); s.reader.Next(&rec); n++ {
+		if n == 0 {
+			first = rec.Offset
+		}
+	}
+	return first, s.reader.Err()
+}
