@@ -158,3 +158,47 @@ func (s slots) search(target int64, probes []int) Search {
 	}
 	return Search{Probes: probes, Section: sec, Slot: lo}
 }
+
+// Spans answers Search for all targets from first to last at once, in time linear in the number of slots: it calls yield
+// with ranges of targets in ascending order, each with the slot that Search would find for all of them (−1: none).
+// Neighbouring ranges may have the same slot.
+func (x OffsetIndex) Spans(first, last int64, yield func(first, last int64, slot int)) {
+	n := x.Len()
+	if n == 0 {
+		yield(first, last, -1)
+		return
+	}
+	firstHot := max(0, n-1-warmBytes/x.width)
+	hotAbove, lowest := x.key(firstHot), x.key(0)
+	if cold := min(last, hotAbove); first <= cold {
+		if first < lowest {
+			yield(first, min(cold, lowest-1), -1)
+		}
+		if from := max(first, lowest); from <= cold {
+			x.spans(0, firstHot, from, cold, yield)
+		}
+	}
+	if last > hotAbove {
+		x.spans(firstHot, n-1, max(first, hotAbove+1), last, yield)
+	}
+}
+
+// spans follows the binary search over the slots lo to hi into both halves. Each pair of bounds is met at most once, so
+// that the work is linear even where the keys are in disorder.
+func (s slots) spans(lo, hi int, first, last int64, yield func(first, last int64, slot int)) {
+	if lo >= hi {
+		yield(first, last, lo)
+		return
+	}
+	mid := int(uint(lo+hi+1) >> 1)
+	k := s.key(mid)
+	if first < k {
+		s.spans(lo, mid-1, first, min(last, k-1), yield)
+	}
+	if first <= k && k <= last {
+		yield(k, k, mid)
+	}
+	if last > k {
+		s.spans(mid, hi, max(first, k+1), last, yield)
+	}
+}
