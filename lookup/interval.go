@@ -1,0 +1,89 @@
+package lookup
+
+import (
+	"fmt"
+	"math"
+
+	"kseg/format"
+	"kseg/render"
+)
+
+// DefaultInterval is Kafka's default of index.interval.bytes.
+const DefaultInterval = 4096
+
+// Sources of an interval, in the order in which they count.
+const (
+	FromFlag    = "flag"
+	FromTopic   = "topic"
+	FromEntries = "inferred"
+	FromDefault = "default"
+)
+
+// An Interval is the index.interval.bytes that an index was written with, as far as that can be known.
+type Interval struct {
+	Bytes  int64
+	Source string
+	// Least and Most are the smallest and the largest interval that explain the entries, Most math.MaxInt64 if there is no
+	// entry. Known is false if no single interval does, or nothing was looked at.
+	Least, Most int64
+	Known       bool
+}
+
+// interval chooses by the sources: what the caller supposes, what the topic is set to, what the entries tell, the default.
+// Of a range of intervals that all explain the entries it takes the default if that is one of them, else the smallest,
+// which gives the tightest bound.
+func (p *Partition) interval(supposed int64, entries *format.IntervalInference) Interval {
+	least, most, ok := entries.Range()
+	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok}
+	switch {
+	case supposed >= 0:
+		out.Bytes, out.Source = supposed, FromFlag
+	case p.TopicInterval >= 0:
+		out.Bytes, out.Source = p.TopicInterval, FromTopic
+	case ok:
+		out.Source = FromEntries
+		if out.Bytes < least || out.Bytes > most {
+			out.Bytes = least
+		}
+	}
+	return out
+}
+
+// Explain says where the number comes from, for behind it in parentheses.
+func (i Interval) Explain() string {
+	switch i.Source {
+	case FromFlag:
+		return "supposed: --interval"
+	case FromTopic:
+		return "the topic's index.interval.bytes"
+	case FromEntries:
+		return "inferred from the entries: " + i.span()
+	}
+	return "Kafka's default: no single interval explains the entries"
+}
+
+func (i Interval) span() string {
+	switch {
+	case i.Most == math.MaxInt64:
+		return fmt.Sprintf("%d or more", i.Least)
+	case i.Least == i.Most:
+		return fmt.Sprint(i.Least)
+	}
+	return fmt.Sprintf("%d … %d", i.Least, i.Most)
+}
+
+// bound is the most that a look-up may have to scan, in bytes: an interval without an entry, and the batch that went over
+// it; and never more than the segment has.
+func (i Interval) bound(s *Survey) int64 {
+	return min(satAdd(i.Bytes, s.LargestBatch), s.LogSize)
+}
+
+// satAdd adds two numbers that are not negative.
+func satAdd(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+var _ = render.Count

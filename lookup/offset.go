@@ -1,0 +1,425 @@
+package lookup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/render"
+)
+
+// Outcome is how a look-up in a partition ended.
+type Outcome uint8
+
+// The outcomes. Only Found is a hit.
+const (
+	Found      Outcome = iota
+	AtEnd              // the offset is the log end offset: a broker answers with nothing and waits for records
+	BelowStart         // OffsetOutOfRangeException: below the log start offset
+	BeyondEnd          // OffsetOutOfRangeException: beyond the log end offset
+	Nothing            // there is no record to be had in the segments that were looked at
+	Failed             // the broker's reader throws
+)
+
+// Options say how to look up.
+type Options struct {
+	Interval int64 // as if the indexes had been written with this index.interval.bytes; −1: as they are
+	Records  bool  // keep the records of the hit
+}
+
+// A Result is one look-up in a partition.
+type Result struct {
+	Partition *Partition
+	Target    int64 // the offset looked for; for a timestamp, the one its time index entry led to
+	Outcome   Outcome
+	Tries     []*Try // the segments asked, in order; the last one decides
+	Interval  Interval
+	Bound     int64 // bytes; of the last try
+	// FirstBase and LastBase are the partition's first and last segment that were given, Segments their count.
+	FirstBase, LastBase int64
+	Segments            int
+	Start, End          int64 // log start and log end offset, −1 where they did not have to be known
+	Batch               *HitBatch
+	Time                *TimeResult // nil for look-ups by offset
+	Notes               []string    // whole sentences: what a reader should know beside the answer
+}
+
+// A Try is the search in one segment.
+type Try struct {
+	Base   int64
+	Active bool // the partition's last segment
+	Index  IndexStep
+	Time   *IndexStep // nil for look-ups by offset
+	Scan   Scan
+	Hops   []Hop // the batches skipped
+	Survey Survey
+	// Linear is what a walk over the whole log finds for the same offset, going on behind damage; nil if nothing.
+	Linear *Hop
+	// Inside is the batch in the middle of which the scan began, nil if it began where a batch does.
+	Inside *Hop
+}
+
+// An IndexStep is the search in an index file.
+type IndexStep struct {
+	File     string // relative to the operand; "" if there is none, or if it was rebuilt
+	Missing  bool
+	Supposed bool // rebuilt for Options.Interval
+	Entries  int
+	Search   format.Search
+	Key      int64 // of the entry found: offset or timestamp; without one, the base offset or −1
+	Value    int64 // position in the log, or the time entry's offset
+	// ZeroTail is the number of zero slots at the end of the file, StrayBytes what lies behind the last whole slot, Disorder
+	// the first slot that is not above the one before it, or −1.
+	ZeroTail, StrayBytes, Disorder int
+}
+
+// A HitBatch is what a consumer gets from the batch found.
+type HitBatch struct {
+	Codec      format.Codec
+	Control    bool
+	CRCValid   bool
+	Records    int64 // in the batch
+	Discarded  int64 // of these, below the offset asked for: a consumer throws them away
+	FirstAfter int64 // the first offset that is delivered, −1 if none
+	List       []Record
+	Err        error // the records cannot all be read
+}
+
+// A Record is a record of the hit. Its bytes are copies.
+type Record struct {
+	Offset, TimestampMs int64
+	Key, Value          []byte // nil: null
+	Discarded           bool
+}
+
+// LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments behind it for
+// as long as nothing is found.
+func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
+	r, err := p.newResult()
+	if err != nil {
+		return nil, err
+	}
+	r.Target = offset
+	floor := p.floor(offset)
+	if r.Start >= 0 && offset < r.Start || floor < 0 {
+		r.Outcome = BelowStart
+		if floor < 0 && r.Start < 0 {
+			r.Outcome = Nothing
+			r.note("The segment that holds offset %d, if there is one, is not among those looked at.", offset)
+		}
+		r.finish(o)
+		return r, nil
+	}
+	if p.Segments[floor].Next == nil {
+		if done, err := r.atEnd(offset); done || err != nil {
+			r.finish(o)
+			return r, err
+		}
+	}
+	r.Outcome = Nothing
+	for _, s := range p.Segments[floor:] {
+		try, err := r.try(s, offset, o)
+		if err != nil {
+			return nil, err
+		}
+		r.Tries = append(r.Tries, try)
+		if try.Scan.Found || try.Scan.Err != nil {
+			r.Outcome = map[bool]Outcome{true: Found, false: Failed}[try.Scan.Found]
+			break
+		}
+	}
+	r.finish(o)
+	return r, nil
+}
+
+func (p *Partition) newResult() (*Result, error) {
+	n := len(p.Segments)
+	if n == 0 {
+		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
+	}
+	r := &Result{Partition: p, FirstBase: p.Segments[0].Base, LastBase: p.Segments[n-1].Base, Segments: n, Start: p.LogStart, End: -1}
+	if p.Segments[0].Prev == nil {
+		r.Start = max(p.LogStart, r.FirstBase)
+	}
+	return r, nil
+}
+
+// floor is the index of the segment with the greatest base offset at or below offset, −1 if there is none
+// (LogSegments.floorSegment).
+func (p *Partition) floor(offset int64) int {
+	at := -1
+	for i, s := range p.Segments {
+		if s.Base <= offset {
+			at = i
+		}
+	}
+	return at
+}
+
+// atEnd is true if the offset is not below the log end offset.
+func (r *Result) atEnd(offset int64) (bool, error) {
+	var end, trueEnd int64
+	err := r.Partition.view(r.Partition.last(), func(s *Segment) error {
+		end, trueEnd = s.endOffset()
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	r.End = trueEnd
+	if end != trueEnd {
+		r.note("The last entry of the offset index leads nowhere: after a clean start a broker would take %d for the log end offset, "+
+			"though batches up to %d are there.", end, trueEnd-1)
+	}
+	switch {
+	case offset > trueEnd:
+		r.Outcome = BeyondEnd
+	case offset == trueEnd:
+		r.Outcome = AtEnd
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// try searches one segment and copies out all that is to be shown.
+func (r *Result) try(seg *logdir.Segment, offset int64, o Options) (*Try, error) {
+	try := &Try{Base: seg.Base, Active: seg.Next == nil}
+	err := r.Partition.view(seg, func(s *Segment) error {
+		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.Index})
+		if o.Interval >= 0 {
+			s.Index = s.Rebuilt(o.Interval).OffsetIndex()
+			try.Index = IndexStep{Supposed: true, Entries: s.Index.Len(), Disorder: -1}
+		}
+		try.Index.searchOffset(s, offset)
+		try.Scan = s.scan(max(0, try.Index.Value), offset, &try.Hops)
+		try.Survey = s.Survey(try.linear(offset), try.boundary(try.Scan.Start))
+		if try.Scan.Found {
+			r.Batch = s.hitBatch(try.Scan.Hit, offset, o.Records)
+		}
+		return nil
+	})
+	return try, err
+}
+
+// shape is what an index file looks like beside its entries.
+type shape interface {
+	ZeroTail() int
+	StrayBytes() int
+	keyAt(i int) int64
+}
+
+type offsetShape struct{ format.OffsetIndex }
+
+func (x offsetShape) keyAt(i int) int64 { return x.Entry(i).Offset }
+
+type timeShape struct{ format.TimeIndex }
+
+func (x timeShape) keyAt(i int) int64 { return x.Entry(i).TimestampMs }
+
+// stepOf describes the index file f, of which the broker uses entries slots.
+func stepOf(f *logdir.File, entries int, x shape) IndexStep {
+	out := IndexStep{Missing: f == nil, Entries: entries, Disorder: -1, ZeroTail: x.ZeroTail(), StrayBytes: x.StrayBytes()}
+	if f != nil {
+		out.File = f.Rel
+	}
+	for i := 1; i < entries && out.Disorder < 0; i++ {
+		if x.keyAt(i) <= x.keyAt(i-1) {
+			out.Disorder = i
+		}
+	}
+	return out
+}
+
+func (x *IndexStep) searchOffset(s *Segment, offset int64) {
+	x.Search = s.Index.Search(offset, nil)
+	x.Key, x.Value = s.Base, 0
+	if x.Search.Slot >= 0 {
+		e := s.Index.Entry(x.Search.Slot)
+		x.Key, x.Value = e.Offset, int64(e.Position)
+	}
+}
+
+// linear returns a taker of batches that keeps the first that ends at offset or behind it.
+func (t *Try) linear(offset int64) func(format.BatchRef) {
+	return func(b format.BatchRef) {
+		if t.Linear == nil && b.LastOffset >= offset {
+			t.Linear = &Hop{Position: b.Pos, Size: b.Size, BaseOffset: b.BaseOffset, LastOffset: b.LastOffset}
+		}
+	}
+}
+
+// boundary returns a taker of batches that keeps the one in whose middle a position lies.
+func (t *Try) boundary(pos int64) func(format.BatchRef) {
+	return func(b format.BatchRef) {
+		if b.Pos < pos && pos < b.Pos+b.Size {
+			t.Inside = &Hop{Position: b.Pos, Size: b.Size, BaseOffset: b.BaseOffset, LastOffset: b.LastOffset}
+		}
+	}
+}
+
+// hitBatch reads the records of the batch found.
+func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
+	b, err := format.DecodeBatch(s.Log, hit.Position)
+	if err != nil {
+		return &HitBatch{Err: err, FirstAfter: -1}
+	}
+	out := &HitBatch{Codec: b.Codec(), Control: b.Control(), CRCValid: b.Valid(), FirstAfter: -1}
+	var rec format.Record
+	for s.reader.Reset(&b); s.reader.Next(&rec); {
+		out.Records++
+		discarded := rec.Offset < offset
+		if discarded {
+			out.Discarded++
+		} else if out.FirstAfter < 0 {
+			out.FirstAfter = rec.Offset
+		}
+		if keep {
+			out.List = append(out.List, Record{rec.Offset, rec.Timestamp, bytes.Clone(rec.Key), bytes.Clone(rec.Value), discarded})
+		}
+	}
+	out.Err = s.reader.Err()
+	return out
+}
+
+// finish settles the interval and the bound, and writes the notes.
+func (r *Result) finish(o Options) {
+	var entries format.IntervalInference
+	for _, try := range r.Tries {
+		entries.Add(try.Survey.Interval)
+	}
+	r.Interval = r.Partition.interval(o.Interval, &entries)
+	if try := r.last(); try != nil {
+		r.Bound = r.Interval.bound(&try.Survey)
+	}
+	for _, try := range r.Tries {
+		r.explainIndex(try)
+		r.explainScan(try)
+		if r.Time == nil {
+			r.explainLinear(try)
+		}
+	}
+	if r.Time != nil {
+		r.explainTime()
+	}
+	r.explainOutcome()
+}
+
+// wanted is the offset of the first record that the answer is about.
+func (r *Result) wanted() int64 {
+	if r.Time != nil {
+		return r.Time.Offset
+	}
+	return r.Target
+}
+
+// last is the try that decides, nil if no segment was asked.
+func (r *Result) last() *Try {
+	if len(r.Tries) == 0 {
+		return nil
+	}
+	return r.Tries[len(r.Tries)-1]
+}
+
+func (r *Result) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// explainIndex says what is odd about the offset index of a segment.
+func (r *Result) explainIndex(t *Try) {
+	x := &t.Index
+	switch {
+	case x.Missing:
+		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts next, by "+
+			"recovering the segment.", t.Base)
+	case x.ZeroTail > 0 && t.Active:
+		r.note("%s ends in %d zero slots: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
+			x.File, x.ZeroTail)
+	case x.ZeroTail > 0:
+		r.note("%s ends in %d zero slots, which a broker takes for entries of offset %d: the search is led astray.", x.File, x.ZeroTail, t.Base)
+	}
+	if x.Value < 0 && r.Time == nil {
+		r.note("The entry of %s gives the negative position %d; a broker reads from byte 0 then.", x.File, x.Value)
+	}
+	r.explainSlots(x)
+}
+
+// explainSlots says what is odd about the slots of an index of either kind.
+func (r *Result) explainSlots(x *IndexStep) {
+	if x.StrayBytes > 0 {
+		r.note("%s has %s behind its last whole entry; a broker ignores them.", x.File, render.Plural(int64(x.StrayBytes), "stray byte", "stray bytes"))
+	}
+	if x.Disorder >= 0 && !(x.ZeroTail > 0 && x.Disorder >= x.Entries-x.ZeroTail) {
+		r.note("%s is not sorted (entry %d is not above the one before): a binary search over it may land anywhere.", x.File, x.Disorder)
+	}
+}
+
+// explainScan says what is odd about the way from the entry to the batch.
+func (r *Result) explainScan(t *Try) {
+	if t.Inside != nil {
+		r.note("Byte %d, where the index entry leads, lies inside the batch at byte %d (offsets %d–%d): a broker takes what is there for a "+
+			"batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
+	}
+	if t.Scan.Start > t.Survey.LogSize {
+		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds nothing there.",
+			t.Scan.Start, t.Survey.LogSize)
+	}
+	if t.Scan.Err != nil {
+		r.note("A broker throws at byte %d and answers the fetch with an error: %v.", t.Scan.End, t.Scan.Err)
+	}
+	for _, h := range t.Survey.Holes {
+		if h.Pos < t.Scan.Start && h.Kind == format.Damage {
+			continue
+		}
+		if h.Kind == format.Damage && (!t.Scan.Found || h.Pos < t.Scan.Hit.Position) {
+			r.note("The log is damaged at byte %d (%d bytes, %v): run kseg verify.", h.Pos, h.Len, h.Err)
+		}
+	}
+}
+
+// explainLinear compares with what a scan of the whole log would have found.
+func (r *Result) explainLinear(t *Try) {
+	truth := t.Linear
+	switch {
+	case truth == nil:
+		if t.Scan.Found {
+			r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.", r.Target, t.Scan.Hit.Position)
+		}
+		return
+	case !t.Scan.Found:
+		r.note("The log has it, in the batch at byte %d (offsets %d–%d), but the broker's way does not lead there.",
+			truth.Position, truth.BaseOffset, truth.LastOffset)
+		return
+	case truth.Position != t.Scan.Hit.Position:
+		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %d–%d): look-ups through this index go wrong.",
+			r.Target, truth.Position, truth.BaseOffset, truth.LastOffset)
+		return
+	}
+	if t.Scan.Hit.BaseOffset > r.Target {
+		r.note("Offset %d is not in the log: compaction or the cleaner left a gap before %d, and a consumer goes on from there.",
+			r.Target, t.Scan.Hit.BaseOffset)
+	}
+}
+
+// explainOutcome says what the checkpoints and the batch itself add.
+func (r *Result) explainOutcome() {
+	p := r.Partition
+	if b := r.Batch; b != nil && r.Outcome == Found {
+		switch {
+		case !b.CRCValid:
+			r.note("The checksum of the batch does not match: a broker serves it, and a consumer that checks fails on it.")
+		case errors.Is(b.Err, format.ErrTooLarge):
+			r.note("The records of the batch were not read: %v.", b.Err)
+		case b.Err != nil:
+			r.note("The records of the batch cannot all be read: %v.", b.Err)
+		}
+	}
+	if r.Outcome == Found && p.HighWatermark >= 0 && r.wanted() >= p.HighWatermark {
+		r.note("The high watermark is %d by the checkpoint: a follower is given this batch, a consumer waits.", p.HighWatermark)
+	}
+	if len(r.Tries) > 1 && r.Outcome == Found {
+		r.note("The search ended without a batch in segment %d and went on in the next.", r.Tries[0].Base)
+	}
+}

@@ -1,0 +1,209 @@
+package lookup
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// A Partition is what look-ups are made in: the segments of one directory, or one segment that was given alone.
+type Partition struct {
+	Name     string // of the directory, "orders-0"; of the file, if only that is known
+	Display  string // as a user would name it
+	Topic    string // "" if the directory is not named as a partition's
+	Segments []*logdir.Segment
+	// LogStart and HighWatermark come from the checkpoints of the log directory; −1 where these say nothing.
+	LogStart, HighWatermark int64
+	// TopicInterval is the topic's own index.interval.bytes, −1 if it is not known.
+	TopicInterval int64
+
+	maxBatchBytes int64
+}
+
+// maxCheckpointBytes bounds what is read of a checkpoint: some ten thousands of partitions take a few megabytes.
+const maxCheckpointBytes = 64 << 20
+
+// Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such as
+// a checkpoint given as an operand, becomes a problem of its own.
+func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Problem) {
+	var out []*Partition
+	var problems []logdir.Problem
+	for _, op := range set.Operands {
+		switch {
+		case op.Err != nil:
+		case op.LogDir != nil:
+			for _, p := range op.LogDir.Partitions {
+				out = append(out, newPartition(p))
+			}
+		case op.Partition != nil:
+			out = append(out, newPartition(op.Partition))
+		case op.File != nil:
+			p, err := fromFile(op.File)
+			if err != nil {
+				problems = append(problems, logdir.Problem{Display: op.File.Display, Err: err})
+				continue
+			}
+			out = append(out, p)
+		}
+	}
+	checkpoints := checkpointReader{}
+	for _, p := range out {
+		p.maxBatchBytes = maxBatchBytes
+		problems = append(problems, checkpoints.apply(p)...)
+	}
+	return out, problems
+}
+
+func newPartition(p *logdir.Partition) *Partition {
+	return &Partition{Name: p.Name, Display: p.Display, Topic: p.Topic, Segments: p.Segments,
+		LogStart: -1, HighWatermark: -1, TopicInterval: -1}
+}
+
+// fromFile makes a partition of the segment that a file belongs to. Its directory is looked at too, since the index of the
+// last segment is used in another way than that of a closed one.
+func fromFile(f *logdir.File) (*Partition, error) {
+	switch f.Kind() {
+	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
+	default:
+		return nil, fmt.Errorf("%s: a %s; look-ups are made in a partition directory or a .log file", f.Display, f.Kind().Title())
+	}
+	base, err := f.RequireBase()
+	if err != nil {
+		return nil, err
+	}
+	log := f.Sibling(format.KindLog)
+	if f.Kind() == format.KindLog {
+		log = f
+	}
+	if log == nil {
+		return nil, fmt.Errorf("%s: there is no %s beside it, and an index without its log finds nothing", f.Display, f.Name.Sibling(format.KindLog))
+	}
+	s := &logdir.Segment{Base: base, Log: log, Index: f.Sibling(format.KindOffsetIndex), TimeIndex: f.Sibling(format.KindTimeIndex)}
+	if known := inDirectory(f, log, base); known != nil {
+		s.Partition, s.Prev, s.Next = known.Partition, known.Prev, known.Next
+		p := newPartition(known.Partition)
+		p.Display, p.Segments = f.Display, []*logdir.Segment{s}
+		return p, nil
+	}
+	p := &Partition{Name: f.Name.Raw, Display: f.Display, Segments: []*logdir.Segment{s}, LogStart: -1, HighWatermark: -1, TopicInterval: -1}
+	if d, ok := f.Dir(); ok {
+		p.Topic = d.Topic
+	}
+	return p, nil
+}
+
+// inDirectory is the segment of a log among the others of its directory, or nil if a broker would not load it from there.
+func inDirectory(f, log *logdir.File, base int64) *logdir.Segment {
+	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{base}})
+	if err != nil || len(set.Partitions()) != 1 {
+		return nil
+	}
+	for _, s := range set.Partitions()[0].Segments {
+		if s.Log.Name.Raw == log.Name.Raw && s.Base == base {
+			return s
+		}
+	}
+	return nil
+}
+
+// checkpointReader reads the checkpoints of each log directory once, and tells what is wrong with one once.
+type checkpointReader map[*logdir.File]format.OffsetCheckpoint
+
+// apply sets what the checkpoints beside the partition say of it.
+func (c checkpointReader) apply(p *Partition) []logdir.Problem {
+	if len(p.Segments) == 0 || p.Segments[0].Partition == nil || p.Segments[0].Partition.Parent == nil {
+		return nil
+	}
+	dir := p.Segments[0].Partition
+	if !dir.Named || dir.Suffix != "" {
+		return nil
+	}
+	var problems []logdir.Problem
+	for _, want := range []struct {
+		kind format.Kind
+		to   *int64
+	}{{format.KindLogStartOffsetCheckpoint, &p.LogStart}, {format.KindReplicationOffsetCheckpoint, &p.HighWatermark}} {
+		file := dir.Parent.File(want.kind)
+		if file == nil {
+			continue
+		}
+		checkpoint, err := c.read(file)
+		if err != nil {
+			problems = append(problems, logdir.Problem{Display: file.Display, Err: fmt.Errorf("%s: %w", file.Display, err)})
+		}
+		for _, e := range checkpoint.Entries {
+			if e.Topic == dir.Topic && e.Partition == dir.PartitionDir.Partition {
+				*want.to = e.Offset
+			}
+		}
+	}
+	return problems
+}
+
+func (c checkpointReader) read(file *logdir.File) (format.OffsetCheckpoint, error) {
+	if known, ok := c[file]; ok {
+		return known, nil
+	}
+	raw, err := file.ReadSmall(maxCheckpointBytes)
+	if err != nil {
+		return format.OffsetCheckpoint{}, err
+	}
+	checkpoint, err := format.DecodeOffsetCheckpoint(raw)
+	c[file] = checkpoint
+	return checkpoint, err
+}
+
+// view maps the files of a segment and calls fn with it. Nothing of it may be kept.
+func (p *Partition) view(s *logdir.Segment, fn func(*Segment) error) error {
+	return s.Log.View(func(log []byte) error {
+		return viewOptional(s.Index, func(index []byte) error {
+			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {
+				return fn(NewSegment(s.Base, log, index, timeIndex, s.Next == nil, p.maxBatchBytes))
+			})
+		})
+	})
+}
+
+func viewOptional(f *logdir.File, fn func([]byte) error) error {
+	if f == nil {
+		return fn(nil)
+	}
+	return f.View(fn)
+}
+
+// last is the partition's last segment if it is among those to look in, else nil.
+func (p *Partition) last() *logdir.Segment {
+	if len(p.Segments) == 0 {
+		return nil
+	}
+	if s := p.Segments[len(p.Segments)-1]; s.Next == nil {
+		return s
+	}
+	return nil
+}
+
+// endOffset is the log end offset as a broker knows it after a clean start (LogSegment.readNextOffset): it reads on from the
+// last index entry, and takes the base offset of the last segment if that leads nowhere. Then trueEnd, found by walking the
+// whole segment, is another.
+func (s *Segment) endOffset() (end, trueEnd int64) {
+	lastEntry := s.Base
+	if n := s.Index.Len(); n > 0 {
+		lastEntry = s.Index.Entry(n - 1).Offset
+	}
+	end = s.Base
+	if scan := s.Translate(lastEntry); scan.Found {
+		w := walk{seg: s, pos: scan.Hit.Position}
+		for w.next() {
+			end = w.hop.LastOffset + 1
+		}
+		if w.err == nil {
+			return end, end
+		}
+	}
+	return end, s.Survey().NextOffset
+}
+
+var errNoSegments = errors.New("there are no segments in it")
