@@ -78,6 +78,8 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newDumpCommand(env),
 		newVerifyCommand(env),
 		newRetentionCommand(env),
+		newLookupCommand(env),
+		newDensityCommand(env),
 		newVersionCommand(env),
 	)
 	root.AddCommand(newTopicCommands()...)

@@ -3,9 +3,9 @@ package lookup
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"kseg/format"
-	"kseg/render"
 )
 
 // DefaultInterval is Kafka's default of index.interval.bytes.
@@ -27,14 +27,16 @@ type Interval struct {
 	// entry. Known is false if no single interval does, or nothing was looked at.
 	Least, Most int64
 	Known       bool
+	PerAppend   bool // the entries are one an append, which tells nothing of the interval
 }
 
 // interval chooses by the sources: what the caller supposes, what the topic is set to, what the entries tell, the default.
-// Of a range of intervals that all explain the entries it takes the default if that is one of them, else the smallest,
-// which gives the tightest bound.
-func (p *Partition) interval(supposed int64, entries *format.IntervalInference) Interval {
+// Of a range of intervals that all explain the entries it takes the default if that is one of them, else the largest power
+// of two, as people set them, else the smallest.
+func (p *Partition) interval(supposed int64, entries *format.IntervalInference, perAppend bool) Interval {
 	least, most, ok := entries.Range()
-	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok}
+	ok = ok && !perAppend
+	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: perAppend}
 	switch {
 	case supposed >= 0:
 		out.Bytes, out.Source = supposed, FromFlag
@@ -43,10 +45,17 @@ func (p *Partition) interval(supposed int64, entries *format.IntervalInference) 
 	case ok:
 		out.Source = FromEntries
 		if out.Bytes < least || out.Bytes > most {
-			out.Bytes = least
+			out.Bytes = likely(least, most)
 		}
 	}
 	return out
+}
+
+func likely(least, most int64) int64 {
+	if most < 1 || most == math.MaxInt64 {
+		return least
+	}
+	return max(least, int64(1)<<(bits.Len64(uint64(most))-1))
 }
 
 // Explain says where the number comes from, for behind it in parentheses.
@@ -58,6 +67,9 @@ func (i Interval) Explain() string {
 		return "the topic's index.interval.bytes"
 	case FromEntries:
 		return "inferred from the entries: " + i.span()
+	}
+	if i.PerAppend {
+		return "Kafka's default: one entry an append tells nothing of the interval"
 	}
 	return "Kafka's default: no single interval explains the entries"
 }
@@ -86,4 +98,5 @@ func satAdd(a, b int64) int64 {
 	return a + b
 }
 
-var _ = render.Count
+// bounded is true if the entries tell the largest interval too.
+func (i Interval) bounded() bool { return i.Known && i.Most < math.MaxInt64 }

@@ -57,6 +57,8 @@ type Try struct {
 	Survey Survey
 	// Linear is what a walk over the whole log finds for the same offset, going on behind damage; nil if nothing.
 	Linear *Hop
+	// Before is the offset behind the last batch before Linear, or before the end; −1 if there is none.
+	Before int64
 	// Inside is the batch in the middle of which the scan began, nil if it began where a batch does.
 	Inside *Hop
 }
@@ -109,13 +111,15 @@ func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
 			r.Outcome = Nothing
 			r.note("The segment that holds offset %d, if there is one, is not among those looked at.", offset)
 		}
-		r.finish(o)
-		return r, nil
+		return r, r.finish(o)
 	}
 	if p.Segments[floor].Next == nil {
-		if done, err := r.atEnd(offset); done || err != nil {
-			r.finish(o)
-			return r, err
+		done, err := r.atEnd(offset)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return r, r.finish(o)
 		}
 	}
 	r.Outcome = Nothing
@@ -130,8 +134,7 @@ func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
 			break
 		}
 	}
-	r.finish(o)
-	return r, nil
+	return r, r.finish(o)
 }
 
 func (p *Partition) newResult() (*Result, error) {
@@ -188,7 +191,7 @@ func (r *Result) atEnd(offset int64) (bool, error) {
 func (r *Result) try(seg *logdir.Segment, offset int64, o Options) (*Try, error) {
 	try := &Try{Base: seg.Base, Active: seg.Next == nil}
 	err := r.Partition.view(seg, func(s *Segment) error {
-		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.Index})
+		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.diskIndex})
 		if o.Interval >= 0 {
 			s.Index = s.Rebuilt(o.Interval).OffsetIndex()
 			try.Index = IndexStep{Supposed: true, Entries: s.Index.Len(), Disorder: -1}
@@ -244,9 +247,14 @@ func (x *IndexStep) searchOffset(s *Segment, offset int64) {
 
 // linear returns a taker of batches that keeps the first that ends at offset or behind it.
 func (t *Try) linear(offset int64) func(format.BatchRef) {
+	t.Before = -1
 	return func(b format.BatchRef) {
-		if t.Linear == nil && b.LastOffset >= offset {
+		switch {
+		case t.Linear != nil:
+		case b.LastOffset >= offset:
 			t.Linear = &Hop{Position: b.Pos, Size: b.Size, BaseOffset: b.BaseOffset, LastOffset: b.LastOffset}
+		default:
+			t.Before = b.LastOffset + 1
 		}
 	}
 }
@@ -285,26 +293,66 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 }
 
 // finish settles the interval and the bound, and writes the notes.
-func (r *Result) finish(o Options) {
-	var entries format.IntervalInference
-	for _, try := range r.Tries {
-		entries.Add(try.Survey.Interval)
+func (r *Result) finish(o Options) error {
+	var err error
+	if r.Interval, err = r.interval(o); err != nil {
+		return err
 	}
-	r.Interval = r.Partition.interval(o.Interval, &entries)
 	if try := r.last(); try != nil {
 		r.Bound = r.Interval.bound(&try.Survey)
 	}
 	for _, try := range r.Tries {
 		r.explainIndex(try)
 		r.explainScan(try)
-		if r.Time == nil {
-			r.explainLinear(try)
-		}
 	}
 	if r.Time != nil {
 		r.explainTime()
+	} else {
+		r.explainLinear()
 	}
 	r.explainOutcome()
+	return nil
+}
+
+// inferBytes bounds the logs that are walked through only to find out which interval their indexes were written with.
+const inferBytes = 256 << 20
+
+// interval settles the interval: unless it is given, from the entries of the segments searched, and of the partition's
+// other segments too if these are not too large.
+func (r *Result) interval(o Options) (Interval, error) {
+	p := r.Partition
+	var entries format.IntervalInference
+	perAppend := false
+	add := func(s *Survey) {
+		entries.Add(s.Interval)
+		perAppend = perAppend || s.PerAppend
+	}
+	searched := map[int64]bool{}
+	for _, t := range r.Tries {
+		add(&t.Survey)
+		searched[t.Base] = true
+	}
+	left := int64(inferBytes)
+	if o.Interval >= 0 || p.TopicInterval >= 0 || len(r.Tries) == 0 {
+		left = 0
+	}
+	for _, seg := range p.Segments {
+		if left -= seg.Log.Size; left < 0 {
+			break
+		}
+		if searched[seg.Base] {
+			continue
+		}
+		err := p.view(seg, func(s *Segment) error {
+			survey := s.Survey()
+			add(&survey)
+			return nil
+		})
+		if err != nil {
+			return Interval{}, err
+		}
+	}
+	return p.interval(o.Interval, &entries, perAppend), nil
 }
 
 // wanted is the offset of the first record that the answer is about.
@@ -335,15 +383,19 @@ func (r *Result) explainIndex(t *Try) {
 		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts next, by "+
 			"recovering the segment.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
-		r.note("%s ends in %d zero slots: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
-			x.File, x.ZeroTail)
+		r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
+			x.File, zeroSlots(x))
 	case x.ZeroTail > 0:
-		r.note("%s ends in %d zero slots, which a broker takes for entries of offset %d: the search is led astray.", x.File, x.ZeroTail, t.Base)
+		r.note("%s ends in %s, which a broker takes for entries of offset %d: the search is led astray.", x.File, zeroSlots(x), t.Base)
 	}
 	if x.Value < 0 && r.Time == nil {
 		r.note("The entry of %s gives the negative position %d; a broker reads from byte 0 then.", x.File, x.Value)
 	}
 	r.explainSlots(x)
+}
+
+func zeroSlots(x *IndexStep) string {
+	return render.Plural(int64(x.ZeroTail), "zero slot", "zero slots")
 }
 
 // explainSlots says what is odd about the slots of an index of either kind.
@@ -366,41 +418,72 @@ func (r *Result) explainScan(t *Try) {
 		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds nothing there.",
 			t.Scan.Start, t.Survey.LogSize)
 	}
-	if t.Scan.Err != nil {
-		r.note("A broker throws at byte %d and answers the fetch with an error: %v.", t.Scan.End, t.Scan.Err)
+	if err := t.Scan.Err; err != nil {
+		r.note("A broker throws%s at byte %d and answers the fetch with an error: %v.", exception(err), t.Scan.End, err)
 	}
 	for _, h := range t.Survey.Holes {
-		if h.Pos < t.Scan.Start && h.Kind == format.Damage {
-			continue
-		}
-		if h.Kind == format.Damage && (!t.Scan.Found || h.Pos < t.Scan.Hit.Position) {
-			r.note("The log is damaged at byte %d (%d bytes, %v): run kseg verify.", h.Pos, h.Len, h.Err)
+		missed := !t.Scan.Found || t.Linear != nil && t.Linear.Position != t.Scan.Hit.Position
+		if missed && (h.Kind != format.ZeroTail || !t.Active) {
+			r.note("The log of segment %d has %s at byte %d (%d bytes): run kseg verify.", t.Base, holeNames[h.Kind], h.Pos, h.Len)
 		}
 	}
 }
 
-// explainLinear compares with what a scan of the whole log would have found.
-func (r *Result) explainLinear(t *Try) {
-	truth := t.Linear
-	switch {
-	case truth == nil:
-		if t.Scan.Found {
-			r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.", r.Target, t.Scan.Hit.Position)
+var holeNames = map[format.HoleKind]string{
+	format.TornTail: "the beginning of a batch and then its end", format.ZeroTail: "nothing but zeros from there on", format.Damage: "damage",
+}
+
+// exception names the class for the errors that have one of their own.
+func exception(err error) string {
+	var e *format.Error
+	if errors.As(err, &e) && e.What == "batch length" {
+		return " CorruptRecordException"
+	}
+	return ""
+}
+
+// missed is the batch of the log that holds or follows the offset but was not found, nil if all went well.
+func (r *Result) missed() *Hop {
+	for _, t := range r.Tries {
+		if t.Linear != nil && (!t.Scan.Found || t.Linear.Position != t.Scan.Hit.Position) {
+			return t.Linear
 		}
-		return
-	case !t.Scan.Found:
-		r.note("The log has it, in the batch at byte %d (offsets %d–%d), but the broker's way does not lead there.",
-			truth.Position, truth.BaseOffset, truth.LastOffset)
-		return
-	case truth.Position != t.Scan.Hit.Position:
-		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %d–%d): look-ups through this index go wrong.",
-			r.Target, truth.Position, truth.BaseOffset, truth.LastOffset)
+	}
+	return nil
+}
+
+// explainLinear compares with what a scan of the whole log would have found.
+func (r *Result) explainLinear() {
+	try := r.last()
+	if try == nil {
 		return
 	}
-	if t.Scan.Hit.BaseOffset > r.Target {
-		r.note("Offset %d is not in the log: compaction or the cleaner left a gap before %d, and a consumer goes on from there.",
-			r.Target, t.Scan.Hit.BaseOffset)
+	if m := r.missed(); m != nil {
+		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %s): the broker's way does not lead there, its "+
+			"answer is wrong.", r.Target, m.Position, offsets(*m))
+		return
 	}
+	if r.Outcome != Found {
+		return
+	}
+	if try.Linear == nil {
+		r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.", r.Target, try.Scan.Hit.Position)
+		return
+	}
+	if first := try.Scan.Hit.BaseOffset; first > r.Target {
+		r.note("The log has no batch for the offsets %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on from %d.",
+			offsets(Hop{BaseOffset: r.gapStart(), LastOffset: first - 1}), first)
+	}
+}
+
+// gapStart is the offset behind the last batch before the hit.
+func (r *Result) gapStart() int64 {
+	for i := len(r.Tries) - 1; i >= 0; i-- {
+		if t := r.Tries[i]; t.Before >= 0 {
+			return t.Before
+		}
+	}
+	return r.Target
 }
 
 // explainOutcome says what the checkpoints and the batch itself add.

@@ -20,6 +20,9 @@ type Partition struct {
 	// TopicInterval is the topic's own index.interval.bytes, −1 if it is not known.
 	TopicInterval int64
 
+	// Gentle bounds the rate of reading; the files must have been opened with a logdir.Gentle.
+	Gentle bool
+
 	maxBatchBytes int64
 }
 
@@ -114,11 +117,12 @@ type checkpointReader map[*logdir.File]format.OffsetCheckpoint
 
 // apply sets what the checkpoints beside the partition say of it.
 func (c checkpointReader) apply(p *Partition) []logdir.Problem {
-	if len(p.Segments) == 0 || p.Segments[0].Partition == nil || p.Segments[0].Partition.Parent == nil {
+	parent := p.LogDir()
+	if parent == nil {
 		return nil
 	}
-	dir := p.Segments[0].Partition
-	if !dir.Named || dir.Suffix != "" {
+	dir, named := p.Segments[0].Log.Dir()
+	if !named || dir.Suffix != "" {
 		return nil
 	}
 	var problems []logdir.Problem
@@ -126,7 +130,7 @@ func (c checkpointReader) apply(p *Partition) []logdir.Problem {
 		kind format.Kind
 		to   *int64
 	}{{format.KindLogStartOffsetCheckpoint, &p.LogStart}, {format.KindReplicationOffsetCheckpoint, &p.HighWatermark}} {
-		file := dir.Parent.File(want.kind)
+		file := parent.File(want.kind)
 		if file == nil {
 			continue
 		}
@@ -135,7 +139,7 @@ func (c checkpointReader) apply(p *Partition) []logdir.Problem {
 			problems = append(problems, logdir.Problem{Display: file.Display, Err: fmt.Errorf("%s: %w", file.Display, err)})
 		}
 		for _, e := range checkpoint.Entries {
-			if e.Topic == dir.Topic && e.Partition == dir.PartitionDir.Partition {
+			if e.Topic == dir.Topic && e.Partition == dir.Partition {
 				*want.to = e.Offset
 			}
 		}
@@ -172,6 +176,14 @@ func viewOptional(f *logdir.File, fn func([]byte) error) error {
 		return fn(nil)
 	}
 	return f.View(fn)
+}
+
+// LogDir is the log directory that the partition lies in, nil if that is not known.
+func (p *Partition) LogDir() *logdir.LogDir {
+	if len(p.Segments) == 0 {
+		return nil
+	}
+	return p.Segments[0].Log.Parent()
 }
 
 // last is the partition's last segment if it is among those to look in, else nil.

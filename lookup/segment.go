@@ -10,6 +10,7 @@
 package lookup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -23,20 +24,30 @@ type Segment struct {
 	Index format.OffsetIndex
 	Time  format.TimeIndex
 
+	// The files as they are on disk.
+	diskIndex format.OffsetIndex
+	diskTime  format.TimeIndex
+
+	last   bool
+	zeros  int64 // where the log turned out to hold nothing but zeros from, −1 if that is not known
 	reader *format.RecordReader
 }
 
 // NewSegment views the bytes of a segment's files; a missing index is an empty slice. The index of a closed segment
 // is taken as a broker loads it: every whole slot is an entry, zeros included. The last segment's trailing zero slots
-// are room for entries to come, which the broker that wrote them did not count.
+// are room for entries to come, which the broker that wrote them did not count; so are zeros at the end of its log, which
+// preallocate=true makes.
 func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchBytes int64) *Segment {
 	s := &Segment{
 		Base:   base,
 		Log:    log,
 		Index:  format.NewOffsetIndex(index, base),
 		Time:   format.NewTimeIndex(timeIndex, base),
+		last:   last,
+		zeros:  -1,
 		reader: format.NewRecordReader(maxBatchBytes, nil),
 	}
+	s.diskIndex, s.diskTime = s.Index, s.Time
 	if last {
 		s.Index = s.Index.Logical()
 		s.Time = s.Time.Logical()
@@ -141,10 +152,10 @@ type walk struct {
 func (w *walk) next() bool {
 	b, err := format.DecodeBatch(w.seg.Log, w.pos)
 	if err != nil {
-		if !errors.Is(err, format.ErrTruncated) {
+		if errors.Is(err, format.ErrTruncated) {
+			w.glance = min(1, max(0, int64(len(w.seg.Log))-w.pos-format.MagicPrefix))
+		} else if !w.seg.preallocated(w.pos) {
 			w.err = err
-		} else if int64(len(w.seg.Log))-w.pos > format.MagicPrefix {
-			w.glance = 1
 		}
 		return false
 	}
@@ -159,6 +170,17 @@ func (w *walk) next() bool {
 	w.pos = b.End()
 	w.count++
 	return true
+}
+
+// preallocated reports whether the log of the last segment has nothing but zeros from pos on.
+func (s *Segment) preallocated(pos int64) bool {
+	if !s.last {
+		return false
+	}
+	if s.zeros < 0 && len(bytes.TrimLeft(s.Log[pos:], "\x00")) == 0 {
+		s.zeros = pos
+	}
+	return s.zeros >= 0 && pos >= s.zeros
 }
 
 // needLast is called where the walk has ended and the last offset of its last batch is asked for, which a broker reads from

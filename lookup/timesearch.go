@@ -37,7 +37,7 @@ func (s *Segment) scanTimestamp(start, timestampMs, startOffset int64, hops *[]H
 			err = shortHeader(pos)
 		}
 		if err != nil {
-			if !errors.Is(err, format.ErrTruncated) {
+			if !errors.Is(err, format.ErrTruncated) && !s.preallocated(pos) {
 				out.Err = err
 			}
 			break

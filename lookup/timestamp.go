@@ -58,8 +58,7 @@ func (p *Partition) LookupTimestamp(timestampMs int64, o Options) (*Result, erro
 	if err := r.findTruth(timestampMs); err != nil {
 		return nil, err
 	}
-	r.finish(o)
-	return r, nil
+	return r, r.finish(o)
 }
 
 // reaches compares the segment's largest timestamp as a broker knows it: the last time index entry, of the active segment
@@ -85,8 +84,8 @@ func (r *Result) reaches(seg *logdir.Segment, timestampMs int64) (bool, error) {
 func (r *Result) tryTimestamp(seg *logdir.Segment, timestampMs int64, o Options) (*Try, error) {
 	try := &Try{Base: seg.Base, Active: seg.Next == nil}
 	err := r.Partition.view(seg, func(s *Segment) error {
-		timeStep := stepOf(seg.TimeIndex, s.Time.Len(), timeShape{s.Time})
-		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.Index})
+		timeStep := stepOf(seg.TimeIndex, s.Time.Len(), timeShape{s.diskTime})
+		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.diskIndex})
 		if o.Interval >= 0 {
 			rebuilt := s.Rebuilt(o.Interval)
 			s.Index, s.Time = rebuilt.OffsetIndex(), rebuilt.TimeIndex()
@@ -195,10 +194,10 @@ func (r *Result) explainTimeIndex(t *Try) {
 		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean stop makes an empty one "+
 			"and leaves it so.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
-		r.note("%s ends in %d zero slots: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
-			x.File, x.ZeroTail)
+		r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
+			x.File, zeroSlots(x))
 	case x.ZeroTail > 0:
-		r.note("%s ends in %d zero slots, which a broker takes for entries of timestamp 0.", x.File, x.ZeroTail)
+		r.note("%s ends in %s, which a broker takes for entries of timestamp 0.", x.File, zeroSlots(x))
 	}
 	r.explainSlots(x)
 }

@@ -1,0 +1,213 @@
+package lookup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// Regime says how an index relates to its batches.
+type Regime uint8
+
+// The regimes.
+const (
+	NoRegime Regime = iota // there is no batch
+	Plateau                // every batch but the first of a segment is indexed: a smaller interval adds nothing
+	Thinning               // some are
+	Cliff                  // none is: look-ups scan from the start of the segment
+)
+
+// String is the regime's name in reports.
+func (r Regime) String() string { return [...]string{"", "plateau", "thinning", "cliff"}[r] }
+
+// A Density is one row of a comparison: the indexes of a partition as they are, or as an interval would make them.
+type Density struct {
+	Path     string
+	Supposed int64 // the interval of a what-if, −1 for the files' own indexes
+	Interval Interval
+	// PerAppend is true if an entry is of the kind that only brokers before 4.0.1 write, one an append.
+	PerAppend bool
+	Regime    Regime
+	Totals
+	LogBytes int64
+	// SmallestBatch and LargestBatch are bytes; of the batches that are not a segment's last.
+	SmallestBatch, LargestBatch int64
+	Missing                     int // segments without an index file
+	// Gain is what a rebuild would make of an index with PerAppend, else nil.
+	Gain        *Density
+	Curve       SegmentCurve
+	fingerprint [sha256.Size]byte
+}
+
+// A SegmentCurve is the curve of the segment whose look-ups cost most.
+type SegmentCurve struct {
+	Base, LastOffset, Bound int64
+	Curve                   *Curve
+}
+
+// Maps is the number of memory maps that a broker needs for the segments: two each (.index and .timeindex).
+func (d *Density) Maps() int64 { return 2 * d.Segments }
+
+// SameIndexes reports whether the offset indexes of both are the same, byte for byte, over segments of the same names.
+func (d *Density) SameIndexes(o *Density) bool { return d.fingerprint == o.fingerprint }
+
+// SameCost reports whether nothing that a Density counts differs.
+func (d *Density) SameCost(o *Density) bool {
+	a, b := d.Totals, o.Totals
+	a.WorstSegment, b.WorstSegment = 0, 0
+	return a == b && d.Regime == o.Regime && d.PerAppend == o.PerAppend
+}
+
+// Density measures the partition's indexes as they are and as each of the intervals would make them, in one pass over the
+// logs. The first row is the files' own.
+func (p *Partition) Density(intervals []int64, progress Progress) ([]*Density, error) {
+	rows, err := p.measureDensity(intervals, progress)
+	if err != nil || !rows[0].PerAppend {
+		return rows, err
+	}
+	with := []int64{DefaultInterval}
+	if p.TopicInterval >= 0 {
+		with[0] = p.TopicInterval
+	}
+	gain, err := p.measureDensity(with, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows[0].Gain = gain[1]
+	return rows, nil
+}
+
+func (p *Partition) measureDensity(intervals []int64, progress Progress) ([]*Density, error) {
+	if len(p.Segments) == 0 {
+		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
+	}
+	m := densityMeter{p: p, progress: progress, rows: []*densityRow{{supposed: -1}}}
+	for _, n := range intervals {
+		m.rows = append(m.rows, &densityRow{supposed: n})
+	}
+	for _, seg := range p.Segments {
+		if err := m.measure(seg); err != nil {
+			return nil, err
+		}
+	}
+	var out []*Density
+	for _, row := range m.rows {
+		out = append(out, m.density(row))
+	}
+	return out, nil
+}
+
+// densityMeter goes through a partition's segments.
+type densityMeter struct {
+	p         *Partition
+	progress  Progress
+	entries   format.IntervalInference
+	rows      []*densityRow
+	smallest  int64 // batch with another behind it
+	largest   int64
+	indexable int64 // batches that are not the first of their segment
+	logBytes  int64
+	missing   int
+	perAppend bool
+}
+
+type densityRow struct {
+	supposed int64
+	segments []*SegmentSweep
+	hash     []byte
+}
+
+// measure walks the headers of one segment, feeding all the supposed indexes at once, and sweeps each.
+func (m *densityMeter) measure(seg *logdir.Segment) error {
+	return m.p.view(seg, func(s *Segment) error {
+		own := s.Index
+		takers := []func(format.BatchRef){m.p.pace(seg.Log, s.Log, m.progress), m.batchTaker()}
+		var supposed []*rebuild
+		for _, row := range m.rows[1:] {
+			r := newRebuild(s.Base, row.supposed)
+			supposed = append(supposed, r)
+			takers = append(takers, r.take)
+		}
+		survey := s.Survey(takers...)
+		m.entries.Add(survey.Interval)
+		m.perAppend = m.perAppend || survey.PerAppend
+		m.logBytes += survey.LogSize
+		if seg.Index == nil {
+			m.missing++
+		}
+		for i, row := range m.rows {
+			if s.Index = own; i > 0 {
+				s.Index = supposed[i-1].finish().OffsetIndex()
+			}
+			row.add(s, survey, seg)
+		}
+		return nil
+	})
+}
+
+// batchTaker returns a taker of batches that notes the sizes of those with another behind them: whether a batch is indexed
+// depends on what lies before it.
+func (m *densityMeter) batchTaker() func(format.BatchRef) {
+	before := int64(-1)
+	return func(b format.BatchRef) {
+		if before >= 0 {
+			if m.indexable++; m.indexable == 1 || before < m.smallest {
+				m.smallest = before
+			}
+			m.largest = max(m.largest, before)
+		}
+		before = b.Size
+	}
+}
+
+// add sweeps a segment through the index that s has now.
+func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
+	one := &SegmentSweep{Base: s.Base, Active: seg.Next == nil, Survey: survey, Entries: int64(s.Index.Len()), Curve: NewCurve(s.Base)}
+	one.LastOffset = lastOffset(seg, &survey)
+	one.Sweep = s.Sweep(one.LastOffset, survey.Batches, one.Curve.Add)
+	// Of the curves only the worst is shown, so that only it is kept.
+	for _, other := range row.segments {
+		if other.Curve != nil && one.Curve != nil {
+			if other.Sweep.Bytes.Max >= one.Sweep.Bytes.Max {
+				one.Curve = nil
+			} else {
+				other.Curve = nil
+			}
+		}
+	}
+	row.segments = append(row.segments, one)
+	row.hash = binary.BigEndian.AppendUint64(row.hash, uint64(s.Base))
+	sum := sha256.New()
+	for i := range s.Index.Len() {
+		e := s.Index.Entry(i)
+		sum.Write(format.AppendOffsetEntry(nil, s.Base, e))
+	}
+	row.hash = sum.Sum(row.hash)
+}
+
+func (m *densityMeter) density(row *densityRow) *Density {
+	d := &Density{Path: m.p.Display, Supposed: row.supposed, Totals: total(row.segments), LogBytes: m.logBytes,
+		SmallestBatch: m.smallest, LargestBatch: m.largest, fingerprint: sha256.Sum256(row.hash)}
+	d.Interval = m.p.interval(row.supposed, &m.entries, m.perAppend)
+	if row.supposed < 0 {
+		d.PerAppend, d.Missing = m.perAppend, m.missing
+	}
+	switch {
+	case d.Batches == 0:
+	case d.Entries >= m.indexable:
+		d.Regime = Plateau
+	case d.Entries == 0:
+		d.Regime = Cliff
+	default:
+		d.Regime = Thinning
+	}
+	for _, s := range row.segments {
+		if s.Curve != nil {
+			d.Curve = SegmentCurve{s.Base, s.LastOffset, d.Interval.bound(&s.Survey), s.Curve}
+		}
+	}
+	return d
+}
