@@ -128,9 +128,16 @@ func TestSearchAsKafkaDoes(t *testing.T) {
 // as they found them on disk, preallocated, damaged or not.
 func TestLookupsOfRealSegments(t *testing.T) {
 	rows := 0
+	present := fixture.Files(t, "index")
 	for _, golden := range fixture.Goldens(t, "lookup.csv") {
 		dir, _ := strings.CutSuffix(golden, ".lookup.csv")
-		file := func(name string) ([]byte, bool) { return data(t, path.Join(dir, name)), true }
+		// 0.9 had no time index, and the logs of seg-1 and seg-1048576 are those of seg-4096: package lookup has their rows.
+		file := func(name string) ([]byte, bool) {
+			if name = path.Join(dir, name); !slices.Contains(present, name) {
+				return nil, false
+			}
+			return data(t, name), true
+		}
 		switch {
 		case strings.HasPrefix(golden, "damage/"):
 			files := damagedFiles(t, path.Base(path.Dir(golden)))
