@@ -25,24 +25,23 @@ func (t *tape) appendForm(dst []byte, n *node) []byte {
 		}
 		return append(append(append(dst, '"'), name...), '"')
 	}
-	if t.inner != nil {
-		if m := t.inner.consumerMessage(n.member.form); t.inner.readConsumer(m, t.content(n)) {
-			return t.inner.inner.appendMessage(dst)
-		}
+	if t.inner != nil && t.inner.readConsumer(n.member.form, t.content(n)) {
+		return t.inner.appendMessage(dst)
 	}
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), t.content(n)), '"')
 }
 
-func (d *Decoder) consumerMessage(f form) *message {
-	if f == formSubscription {
-		return d.catalog.subscription
-	}
-	return d.catalog.assignment
+// speaksConsumer reports whether the message is a group whose members use the consumer protocol.
+func (t *tape) speaksConsumer() bool {
+	return t.msg == tables().groupMetadata && len(t.nodes) > 1 && string(t.content(&t.nodes[1])) == "consumer"
 }
 
-// readConsumer decodes a subscription or an assignment onto the inner tape: behind an int16 version, which is not checked.
-func (d *Decoder) readConsumer(m *message, b []byte) bool {
-	t := &d.inner
+// readConsumer decodes a member's subscription or assignment: behind an int16 version, which is not checked.
+func (t *tape) readConsumer(f form, b []byte) bool {
+	m := tables().assignment
+	if f == formSubscription {
+		m = tables().subscription
+	}
 	t.reset(b)
 	version := t.c.Int16("consumer protocol version")
 	return t.c.OK() && t.read(m, version)

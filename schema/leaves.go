@@ -148,6 +148,8 @@ func (w *leafWalk) node(n *node, path string) bool {
 		return w.elements(n, path)
 	case m.typ == typeStruct || n.kind == nodeNull:
 		return true
+	case m.typ == typeBytes && m.form != formPlain && w.t.speaksConsumer():
+		return w.embedded(n, path)
 	default:
 		return w.leaf(path, int(n.end), string(appendScalar(nil, m.typ, w.t.content(n), n.num)), m.meaning(n))
 	}
@@ -168,6 +170,23 @@ func (w *leafWalk) length(n *node, path string) bool {
 		size := strconv.Itoa(int(n.end - n.body))
 		return w.leaf(path+".length", body, size, size+" bytes")
 	}
+}
+
+// embedded emits a subscription or an assignment field by field, or as one if it can't be decoded.
+func (w *leafWalk) embedded(n *node, path string) bool {
+	var inner tape
+	content := w.t.content(n)
+	if !inner.readConsumer(n.member.form, content) {
+		return w.leaf(path, int(n.end), string(appendScalar(nil, typeBytes, content, 0)), "not of the consumer protocol")
+	}
+	base := int(n.body)
+	in := leafWalk{t: &inner, yield: func(l Leaf) bool {
+		l.Start, l.End = l.Start+base, l.End+base
+		return w.yield(l)
+	}}
+	w.pos = int(n.end)
+	return in.leaf(path+".version", 2, strconv.Itoa(int(inner.version)), "version of the consumer protocol") &&
+		in.children(0, path) && in.leaf(path+".trailing", len(content), "", strconv.Itoa(len(content)-in.pos)+" bytes")
 }
 
 func (w *leafWalk) elements(n *node, path string) bool {

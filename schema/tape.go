@@ -75,8 +75,8 @@ type tape struct {
 	msg     *message
 	root    member // of the message as a whole
 	version int16
-	kafka   string   // Kafka's message about the failure
-	inner   *Decoder // set while printing a group whose members speak the consumer protocol
+	kafka   string // Kafka's message about the failure
+	inner   *tape  // for subscriptions and assignments, while a group is printed whose members use the consumer protocol
 }
 
 // reset makes the tape ready to read b.

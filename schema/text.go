@@ -103,8 +103,8 @@ func appendTyped(dst []byte, h *Half) []byte {
 // appendData appends the body of a message that was read whole.
 func (d *Decoder) appendData(dst []byte, t *tape) []byte {
 	t.inner = nil
-	if t.msg == d.catalog.groupMetadata && string(t.content(&t.nodes[1])) == "consumer" {
-		t.inner = d
+	if t.speaksConsumer() {
+		t.inner = &d.inner
 	}
 	return t.appendMessage(dst)
 }
