@@ -70,8 +70,8 @@ func parseControlType(key []byte) (ControlType, *Error) {
 
 // DecodeControl decodes a record of a control batch. The result is valid until the decoder's next call.
 //
-// It follows EndTransactionMarker and ControlRecordUtils, but reads a LeaderChange in the version that it was written in
-// (1 since kraft.version 1); the real tool always reads version 0. Bytes behind the message are accepted.
+// It follows EndTransactionMarker and ControlRecordUtils, but reads a LeaderChange in the version that it says; the real
+// tool always reads version 0, the only one that brokers of 4.4.0 write. Bytes behind the message are accepted.
 func (d *Decoder) DecodeControl(key, value []byte) Control {
 	typ, err := parseControlType(key)
 	if err != nil || !typ.known() {
