@@ -1,0 +1,230 @@
+package format
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"strconv"
+)
+
+// Part is a piece of a segment or KRaft snapshot: a batch, or a hole where none can be read.
+type Part struct {
+	Start, End int64
+	// Raw are its bytes.
+	Raw []byte
+	// Batch is nil in a hole. Where the checksum proves that the length or the magic is wrong, it is read as it was written.
+	Batch *Batch
+	// Hole is nil for a batch.
+	Hole *Hole
+	// LengthFault and MagicFault are about these two fields, which are outside of the checksum; nil if they are right.
+	LengthFault, MagicFault *Error
+}
+
+// Parts cuts a segment into batches and holes as a Scanner does, without overlaps, and reads through a wrong length or
+// magic where the checksum shows what they should be.
+type Parts struct {
+	data   []byte
+	s      *Scanner
+	part   Part
+	kept   bool  // the scanner stands at an item that was looked at but not handed out
+	budget int64 // bytes that may still be run through checksums in search of a length
+}
+
+// NewParts starts at the first byte of a file. base is the segment's base offset, −1 if unknown.
+func NewParts(data []byte, base int64) *Parts {
+	return &Parts{data: data, s: NewScanner(data, 0, base), budget: resyncBudget(len(data))}
+}
+
+// Part is the current part. It is overwritten by Next.
+func (p *Parts) Part() *Part { return &p.part }
+
+// Next advances to the next part and reports whether there is one.
+func (p *Parts) Next() bool {
+	if !p.kept && !p.s.Next() {
+		return false
+	}
+	p.kept = false
+	if h := p.s.Hole(); h != nil {
+		p.hole(*h)
+		return true
+	}
+	b := *p.s.Batch()
+	if p.kept = p.s.Next(); p.kept && p.s.Hole() != nil && !b.Valid() {
+		h := *p.s.Hole()
+		if p.repair(b.Pos, h.Pos+h.Len) {
+			p.kept = false
+			return true
+		}
+		if h.Pos <= b.Pos {
+			p.kept = false
+			p.hole(h)
+			return true
+		}
+	}
+	p.batch(b, nil)
+	return true
+}
+
+func (p *Parts) hole(h Hole) {
+	if h.Kind != ZeroTail && p.repair(h.Pos, h.Pos+h.Len) {
+		return
+	}
+	end := h.Pos + h.Len
+	p.part = Part{Start: h.Pos, End: end, Raw: p.data[h.Pos:end:end], Hole: &h}
+}
+
+// batch makes the part of a batch, read with the magic that its checksum speaks for.
+func (p *Parts) batch(b Batch, lengthFault *Error) {
+	p.part = Part{Start: b.Pos, End: b.End(), Raw: b.Raw, Batch: &b, LengthFault: lengthFault}
+	if sound, ok := b.soundMagic(); ok {
+		p.part.MagicFault = &Error{What: "magic", Pos: b.Pos + 16, Want: strconv.Itoa(int(sound.Magic)),
+			Got: strconv.Itoa(int(b.Magic)), Err: ErrValue}
+		p.part.Batch = &sound
+	}
+}
+
+// repair tries to read a batch at pos, where the scanner found none, or one that runs into a hole; end is where the hole
+// ends. It succeeds if one wrong field explains everything.
+func (p *Parts) repair(pos, end int64) bool {
+	b, err := DecodeBatch(p.data, pos)
+	if err == nil {
+		_, _, flipped := b.FlippedBit()
+		if _, magic := b.soundMagic(); magic || flipped {
+			p.resume(b, nil)
+			return true
+		}
+	}
+	size, ok := p.soundLength(pos, end)
+	if !ok {
+		return false
+	}
+	raw := p.data[pos : pos+size : pos+size]
+	stored := int32(binary.BigEndian.Uint32(raw[8:]))
+	fault := &Error{What: "batch length", Pos: pos + 8, Want: strconv.FormatInt(size-LogOverhead, 10),
+		Got: strconv.Itoa(int(stored)), Err: ErrValue}
+	if raw[16] == 2 {
+		p.resume(decodeV2(raw, raw, pos), fault)
+	} else {
+		p.resume(decodeLegacy(raw, raw, pos), fault)
+	}
+	return true
+}
+
+// resume hands out b and lets the scanner go on behind it.
+func (p *Parts) resume(b Batch, lengthFault *Error) {
+	p.s.resume(&b)
+	p.batch(b, lengthFault)
+}
+
+// resume makes the scanner go on behind b, which was read by other means.
+func (s *Scanner) resume(b *Batch) {
+	s.batch, s.isHole, s.started = *b, false, true
+	s.pos = b.End()
+	s.expect(b)
+}
+
+// soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one that differs from
+// the stored one by a single bit. The length field is outside of the checksum, so this tells a wrong length from other
+// damage.
+func (p *Parts) soundLength(pos, end int64) (size int64, ok bool) {
+	left := int64(len(p.data)) - pos
+	if left <= MagicPrefix || p.data[pos+16] > 2 {
+		return 0, false
+	}
+	stored := binary.BigEndian.Uint32(p.data[pos+8:])
+	if p.crcHolds(pos, end-pos) {
+		return end - pos, true
+	}
+	for bit := range 31 {
+		size := LogOverhead + int64(int32(stored^1<<bit))
+		if size <= left && p.crcHolds(pos, size) {
+			return size, true
+		}
+	}
+	// The sign bit was flipped.
+	size = LogOverhead + int64(int32(stored^1<<31))
+	return size, size <= left && p.crcHolds(pos, size)
+}
+
+// crcHolds reports whether the bytes are an entry with a plausible header whose checksum holds.
+func (p *Parts) crcHolds(pos, size int64) bool {
+	if size < LogOverhead+MinEntrySize {
+		return false
+	}
+	raw := p.data[pos : pos+size : pos+size]
+	var b Batch
+	if raw[16] == 2 {
+		if size < BatchHeaderSize {
+			return false
+		}
+		b = decodeV2(raw, raw, pos)
+		if !saneV2(&b) {
+			return false
+		}
+	} else {
+		b = decodeLegacy(raw, raw, pos)
+	}
+	if p.budget -= size; p.budget < 0 {
+		return false
+	}
+	return b.Valid()
+}
+
+// soundMagic reads an entry with another magic than the stored one, if its checksum then holds and does not now.
+func (b *Batch) soundMagic() (Batch, bool) {
+	if v2, ok := b.AsV2(); ok {
+		return v2, true
+	}
+	if b.Magic == 2 && len(b.Raw) >= BatchHeaderSize && b.Valid() || b.Legacy() && b.Magic >= 0 && b.Valid() {
+		return Batch{}, false
+	}
+	stored := binary.BigEndian.Uint32(b.Raw[12:])
+	for magic := int8(0); magic <= 1; magic++ {
+		if magic == b.Magic || crc32.Update(crc32.ChecksumIEEE([]byte{byte(magic)}), crc32.IEEETable, b.Raw[17:]) != stored {
+			continue
+		}
+		old := decodeLegacy(b.Raw, b.Raw, b.Pos)
+		old.Magic, old.BaseTimestamp, old.MaxTimestamp = magic, -1, -1
+		if magic == 1 && len(b.Raw) >= 26 {
+			old.MaxTimestamp = int64(binary.BigEndian.Uint64(b.Raw[18:]))
+			old.BaseTimestamp = old.MaxTimestamp
+		}
+		return old, true
+	}
+	return Batch{}, false
+}
+
+// Describe gives the leaves of the part to yield: those of the file, then those of the decompressed records. index is what
+// the paths call the batch. It reports whether yield wants more, and the first thing that keeps the records from being
+// read as they are counted: as RecordReader.Err, nil for a hole.
+func (p *Part) Describe(index int, rr *RecordReader, yield func(Leaf) bool) (more bool, err error) {
+	if p.Hole != nil {
+		return p.describeHole(index, yield), nil
+	}
+	d := &describer{yield: yield, buf: p.Batch.Raw, limit: len(p.Batch.Raw), origin: p.Start}
+	d.proto = Leaf{Entry: index, Record: -1, Batch: p.Batch}
+	d.prefix = "batch[" + strconv.Itoa(index) + "]."
+	if p.Batch.Legacy() {
+		err = d.legacyBatch(p, rr)
+	} else {
+		err = d.batch(p, rr)
+	}
+	return !d.stopped, err
+}
+
+// describeHole yields the one leaf of a hole.
+func (p *Part) describeHole(index int, yield func(Leaf) bool) bool {
+	h := p.Hole
+	l := Leaf{Start: p.Start, End: p.End, Bytes: p.Raw, Entry: index, Record: -1}
+	switch h.Kind {
+	case ZeroTail:
+		l.Path, l.Role = "zeroTail", RoleZeroTail
+	case TornTail:
+		l.Path, l.Role = "tornTail", RoleTornTail
+	default:
+		l.Path, l.Role = "damage", RoleDamage
+	}
+	if h.Kind != ZeroTail {
+		l.Fault, _ = h.Err.(*Error)
+	}
+	return yield(l)
+}
