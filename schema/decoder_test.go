@@ -244,3 +244,34 @@ func BenchmarkOffsetCommitText(b *testing.B) {
 		b.Fatal(string(dst))
 	}
 }
+
+// Version 1 of LeaderChange, which no broker writes yet, has the voters' directories.
+func TestLeaderChangeOfVersion1(t *testing.T) {
+	voter := "00000007 285d071d5d93443180eec50fa833ec48 00"
+	value := unhex("0001 00000007 02" + voter + "02" + voter + "00")
+	got, err := NewDecoder().AppendControlText(nil, []byte{0, 0, 0, 2}, value)
+	want := ` LeaderChange: {"version":1,"leaderId":7,"voters":[{"voterId":7,"voterDirectoryId":"KF0HHV2TRDGA7sUPqDPsSA"}],` +
+		`"grantingVoters":[{"voterId":7,"voterDirectoryId":"KF0HHV2TRDGA7sUPqDPsSA"}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	}
+}
+
+// Where the real tool dies of a control record, there is an error and no text.
+func TestBrokenControlRecords(t *testing.T) {
+	d := NewDecoder()
+	for _, c := range []struct{ key, value, kafka string }{
+		{"0000", "", "Invalid value size found for control record key. Must have at least 4 bytes, but found only 2"},
+		{"ffff0000", "", "Invalid version found for control record: -1. May indicate data corruption"},
+		{"00000001", "fffe00000000", "Invalid version found for end transaction marker: -2. May indicate data corruption"},
+		{"00000001", "0000", "null"},
+		{"00000003", "0000", "null"},
+		{"00000006", "000000", "non-nullable field voters was serialized as null"},
+	} {
+		got, err := d.AppendControlText([]byte("x"), unhex(c.key), unhex(c.value))
+		var e *Error
+		if !errors.As(err, &e) || e.Kafka != c.kafka || string(got) != "x" {
+			t.Errorf("key %s value %s: %q, %v", c.key, c.value, got, err)
+		}
+	}
+}
