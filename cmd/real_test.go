@@ -262,3 +262,36 @@ func TestDumpLeavesOutFalseAlarms(t *testing.T) {
 		t.Errorf("real gaps differ: %q against %q", stderr, compat)
 	}
 }
+
+// TestDumpOfInternalTopics: the decoders print what the real tool's print, whether a flag names them or they are recognised
+// by the directory.
+func TestDumpOfInternalTopics(t *testing.T) {
+	decoders := map[string]string{
+		"__consumer_offsets":  "--offsets-decoder",
+		"__transaction_state": "--transaction-log-decoder",
+		"__share_group_state": "--share-group-state-decoder",
+		"__cluster_metadata":  "--cluster-metadata-decoder",
+	}
+	seen := map[string]bool{}
+	for dir, names := range byCase(fixture.Goldens(t, ".decoded.txt")) {
+		t.Run(dir, func(t *testing.T) {
+			t.Chdir(fixture.Dir(t, dir))
+			for _, name := range names {
+				file := strings.TrimSuffix(name, ".decoded.txt")
+				want := string(fixture.Golden(t, dir+"/"+name))
+				partition := filepath.Base(filepath.Dir(file))
+				topic := partition[:strings.LastIndexByte(partition, '-')]
+				seen[topic] = true
+				for _, args := range [][]string{{"dump", "--files", file, decoders[topic]}, {"dump", "--records", file}} {
+					got, stderr, code := kseg(args...)
+					if got != want || code != 0 {
+						t.Errorf("%v: code %d, stderr %q:%s", args, code, stderr, diff(got, want))
+					}
+				}
+			}
+		})
+	}
+	if len(seen) != len(decoders) {
+		t.Errorf("only %v were compared", seen)
+	}
+}

@@ -79,9 +79,8 @@ func run(dir string, bytes int64, runs int) error {
 		if err := timeSegment(table, kseg, segment, runs); err != nil {
 			return err
 		}
-		table.Flush()
 	}
-	return nil
+	return table.Flush()
 }
 
 // timeSegment prints a line for each work over one segment.
