@@ -48,18 +48,29 @@ func (s *serialSource) next(seg *segment, data []byte) *run {
 	if s.run.seg != seg {
 		s.run.seg, from = seg, 0
 	}
-	s.run.from = from
-	s.run.cut(data)
-	s.worker.look(&s.run, data)
-	return &s.run
+	r := &s.run
+	r.from = from
+	seg.prepare(data, from+runBytes)
+	r.to = int64(len(data))
+	s.worker.look(r, data, runBytes)
+	if r.stop < r.to && !r.full() {
+		r.cut(data) // a batch is not sound: the run ends where hopping ends it
+	} else {
+		r.to = r.stop
+	}
+	r.last = r.to == int64(len(data))
+	return r
 }
+
+// full reports whether the run has as many bytes or batches as a run may have.
+func (r *run) full() bool { return r.stop-r.from >= runBytes || len(r.batches) >= runBatches }
 
 // cut ends the run that begins at r.from behind some whole batches, by hopping from header to header. Where a header leads
 // nowhere, the run takes all the rest.
 func (r *run) cut(data []byte) {
 	pos, n := r.from, 0
 	size := int64(len(data))
-	r.seg.log.Prepare(data[pos:min(pos+runBytes+runBytes/4, size)])
+	r.seg.prepare(data, pos+runBytes)
 	for ; pos < size && pos-r.from < runBytes && n < runBatches; n++ {
 		length, err := format.EntrySize(data, pos)
 		if err != nil {
@@ -198,7 +209,7 @@ func (w *worker) lookInView(r *run) {
 		if r.to > int64(len(data)) {
 			return shrunk(r.seg.log, r.to, len(data))
 		}
-		w.look(r, data)
+		w.look(r, data, r.to-r.from)
 		return nil
 	})
 	r.done <- struct{}{}
@@ -208,11 +219,11 @@ func shrunk(f *logdir.File, had int64, now int) error {
 	return fmt.Errorf("%s: %w: it had %d bytes or more and has %d now", f.Display, logdir.ErrVanished, had, now)
 }
 
-// look goes through the batches of a run up to the first that is not sound.
-func (w *worker) look(r *run, data []byte) {
+// look goes through the batches of a run, up to the first that is not sound or behind most bytes.
+func (w *worker) look(r *run, data []byte, most int64) {
 	r.batches, r.findings, r.notRead = r.batches[:0], r.findings[:0], r.notRead[:0]
 	pos := r.from
-	for pos < r.to {
+	for pos < r.to && pos-r.from < most && len(r.batches) < runBatches {
 		b, err := format.DecodeBatch(data, pos)
 		if err != nil || !b.Plausible() || w.opts.Level >= CRC && !b.Valid() {
 			break
@@ -222,7 +233,7 @@ func (w *worker) look(r *run, data []byte) {
 		pos = b.End()
 	}
 	r.stop = pos
-	r.seg.log.Release(data[r.from:r.to])
+	r.seg.log.Release(data[r.from:r.stop])
 }
 
 // single runs the checks that look at one batch by itself.
