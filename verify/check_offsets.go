@@ -59,6 +59,11 @@ type offsetOrder struct {
 	// crossing is the first batch that reaches into the next segment's offsets.
 	crossing placed
 	crosses  bool
+	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its place,
+	// and outlierFinding the place of the finding about it, plus 1.
+	outlier        placed
+	missing        int64
+	outlierFinding int
 	// emptied is the last segment without batches since prev.
 	emptied *segment
 }
@@ -106,16 +111,13 @@ func (o *offsetOrder) finish() { o.settle(nil) }
 
 // take decides whether a batch fits behind the one before, or must wait for the next.
 func (o *offsetOrder) take(b placed) {
-	first := b.pos == 0 || !o.started || o.prev.seg != b.seg
+	first := !o.started || o.prev.seg != b.seg
 	switch {
-	case first && b.base < b.seg.base:
+	case first && b.base < b.seg.base, first && b.base > b.seg.base && b.pos == 0 && !b.vague && !o.unsure:
 		o.wait(b)
 	case !o.started:
-		if b.base > b.seg.base && b.pos == 0 && !b.vague {
-			o.gap(b.seg.base, b)
-		}
 		o.accept(b)
-	case first && o.prev.seg != b.seg:
+	case first:
 		o.cross(b)
 	case b.base >= o.prev.next && (o.unsure || b.vague || b.base == o.prev.next || b.base == o.high):
 		o.accept(b)
@@ -142,18 +144,19 @@ func (o *offsetOrder) accept(b placed) {
 	o.high = max(o.high, b.next)
 }
 
-// cross compares the first batch of a segment with the last of the segment before.
+// cross compares the first batch of a segment with the last of the segment before, and accepts it.
 func (o *offsetOrder) cross(b placed) {
 	crossing, crosses := o.crossing, o.crosses
 	o.crosses = false
+	end := max(o.prev.next, o.high)
 	switch {
 	case o.unsure && b.pos > 0:
 		// The beginning of the segment is damaged, which was reported.
-	case b.seg.base >= o.prev.next:
-		if b.base > o.prev.next && !b.vague && !o.unsure {
-			o.gap(o.prev.next, b)
+	case b.seg.base >= end:
+		if b.base > end && !b.vague && !o.unsure {
+			o.gap(end, b)
 		}
-	case b.base == o.prev.next:
+	case b.base == end:
 		o.misnamed(b)
 	case crosses:
 		o.found(crossing, Finding{Code: "segment-overlap",
@@ -175,12 +178,13 @@ func (o *offsetOrder) settle(next *placed) {
 	if next != nil && next.seg != c.seg {
 		next = nil
 	}
-	first := !o.started || o.prev.seg != c.seg
-	switch {
-	case first:
+	switch first := !o.started || o.prev.seg != c.seg; {
+	case first && c.base < c.seg.base:
 		o.settleFirst(c, next)
+	case first:
+		o.settleAhead(c, c.seg.base, next)
 	case c.base > o.prev.next:
-		o.settleAhead(c, next)
+		o.settleAhead(c, o.prev.next, next)
 	default:
 		o.settleBack(c, next)
 	}
@@ -209,12 +213,10 @@ func (o *offsetOrder) misnamed(b placed) {
 }
 
 // settleAhead: c begins behind the offset that should have come.
-func (o *offsetOrder) settleAhead(c placed, next *placed) {
-	want := o.prev.next
+func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	switch {
-	case next == nil || next.base >= c.next:
-		o.gap(want, c)
-		o.accept(c)
+	case next == nil || next.base >= c.next || next.base < want:
+		o.ahead(c, want)
 	case next.base == want+c.length():
 		o.wrongBase(c, want, next)
 	case next.base == want && next.next == c.base:
@@ -223,15 +225,27 @@ func (o *offsetOrder) settleAhead(c placed, next *placed) {
 			Related: []Place{c.place()}})
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
-	case next.base >= want:
-		o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
-			Message: fmt.Sprintf("the batch begins at offset %d, but the batches around it are at %d and %d", c.base, want-1, next.base),
-			Related: []Place{next.place()}})
-		o.unsure = true
 	default:
-		o.gap(want, c)
+		o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
+			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch begins at %d", c.base, want,
+				next.base),
+			Related: []Place{next.place()}})
+		o.outlier, o.missing, o.outlierFinding = c, want, len(o.p.findings)
+		c.base, c.next = want, next.base
 		o.accept(c)
 	}
+}
+
+// ahead: offsets are missing before c.
+func (o *offsetOrder) ahead(c placed, want int64) {
+	switch {
+	case o.started && o.prev.seg != c.seg:
+		o.cross(c)
+		return
+	case o.started || c.pos == 0:
+		o.gap(want, c)
+	}
+	o.accept(c)
 }
 
 // settleBack: c begins at or below an offset that the log had already.
@@ -239,6 +253,8 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	want := o.prev.next
 	prev := o.prev
 	switch {
+	case o.outlierFinding > 0 && c.base == o.missing:
+		o.exchanged(c)
 	case c.same(&prev):
 		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; consumers get its records twice",
 			Related: []Place{prev.place()}})
@@ -264,6 +280,21 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	}
 }
 
+// exchanged: c is what is missing where the outlier stands, so the two have changed places.
+func (o *offsetOrder) exchanged(c placed) {
+	f := &o.p.findings[o.outlierFinding-1]
+	f.Code, f.Evidence = "offset-order", nil
+	f.Place = o.outlier.place()
+	f.Message = fmt.Sprintf("the batches %d–%d and %d–%d have changed places", o.outlier.base, o.outlier.next-1, c.base, c.next-1)
+	f.Related = []Place{c.place()}
+	f.to = max(f.to, o.prev.next)
+	o.outlierFinding = 0
+	if o.outlier.base == o.prev.next {
+		o.prev.next = o.outlier.next
+		o.high = max(o.high, o.prev.next)
+	}
+}
+
 // wrongBase: the batches on both sides leave room for c at another offset than it says.
 func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
@@ -271,6 +302,7 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
 		Related:  []Place{next.place()}})
+	o.outlier, o.missing, o.outlierFinding = c, want, len(o.p.findings)
 	c.base, c.next = want, want+c.length()
 	o.accept(c)
 }
