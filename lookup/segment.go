@@ -11,6 +11,7 @@ package lookup
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -28,6 +29,7 @@ type Segment struct {
 	diskIndex format.OffsetIndex
 	diskTime  format.TimeIndex
 
+	kept   []Hop // headers of the healthy beginning of the log, from the last Survey
 	last   bool
 	zeros  int64 // where the log turned out to hold nothing but zeros from, −1 if that is not known
 	reader *format.RecordReader
@@ -146,31 +148,55 @@ type walk struct {
 	glance int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
 	short  bool  // the batch header is cut short by the end of the file
 	err    error // what a broker would throw
+	kept   []Hop // headers from pos on that were read before
 }
 
-// next reads the header at w.pos, and is false at the end of what a broker can read.
+// next reads the header at w.pos, and is false at the end of what a broker can read. It is format.DecodeBatch without what a
+// search has no use for.
 func (w *walk) next() bool {
-	b, err := format.DecodeBatch(w.seg.Log, w.pos)
+	if len(w.kept) > 0 {
+		w.hop, w.short, w.kept = w.kept[0], false, w.kept[1:]
+		w.pos += w.hop.Size
+		w.count++
+		return true
+	}
+	log := w.seg.Log
+	size, err := format.EntrySize(log, w.pos)
 	if err != nil {
 		if errors.Is(err, format.ErrTruncated) {
-			w.glance = min(1, max(0, int64(len(w.seg.Log))-w.pos-format.MagicPrefix))
+			w.glance = min(1, max(0, int64(len(log))-w.pos-format.MagicPrefix))
 		} else if !w.seg.preallocated(w.pos) {
 			w.err = err
 		}
 		return false
 	}
-	w.hop = Hop{Position: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset}
-	if b.Legacy() && b.Codec() != format.CodecNone {
-		if w.hop.BaseOffset, err = w.seg.firstInner(&b); err != nil {
-			w.err = fmt.Errorf("compressed message at byte %d: %w", b.Pos, err)
+	h := log[w.pos:]
+	base := int64(binary.BigEndian.Uint64(h))
+	w.hop = Hop{Position: w.pos, Size: size, BaseOffset: base, LastOffset: base}
+	w.short = false
+	if int8(h[magicAt]) >= 2 {
+		if w.short = len(h) < format.BatchHeaderSize; !w.short {
+			w.hop.LastOffset += int64(int32(binary.BigEndian.Uint32(h[lastOffsetDeltaAt:])))
+		}
+	} else if format.Codec(h[legacyAttributesAt]&7) != format.CodecNone {
+		if w.hop.BaseOffset, err = w.seg.firstInner(w.pos); err != nil {
+			w.err = fmt.Errorf("compressed message at byte %d: %w", w.pos, err)
 			return false
 		}
 	}
-	w.short = !b.Legacy() && int64(len(w.seg.Log))-w.pos < format.BatchHeaderSize
-	w.pos = b.End()
+	w.pos += size
 	w.count++
 	return true
 }
+
+// Where the header has what a search needs, in bytes from its start.
+const (
+	sizeAt             = 8
+	magicAt            = 16
+	legacyAttributesAt = 17
+	lastOffsetDeltaAt  = 23
+	maxTimestampAt     = 35
+)
 
 // preallocated reports whether the log of the last segment has nothing but zeros from pos on.
 func (s *Segment) preallocated(pos int64) bool {
@@ -198,10 +224,14 @@ func shortHeader(pos int64) error {
 }
 
 // firstInner is the base offset of a compressed message of magic 0 or 1, for which a broker reads and decompresses all of it.
-func (s *Segment) firstInner(b *format.Batch) (int64, error) {
+func (s *Segment) firstInner(pos int64) (int64, error) {
+	b, err := format.DecodeBatch(s.Log, pos)
+	if err != nil {
+		return 0, err
+	}
 	var rec format.Record
 	first, n := int64(0), 0
-	for s.reader.Reset(b); s.reader.Next(&rec); n++ {
+	for s.reader.Reset(&b); s.reader.Next(&rec); n++ {
 		if n == 0 {
 			first = rec.Offset
 		}

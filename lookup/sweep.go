@@ -1,6 +1,10 @@
 package lookup
 
 import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
 	"kseg/format"
 )
 
@@ -30,29 +34,65 @@ const maxHoles = 8
 func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 	out := Survey{NextOffset: s.Base, LogSize: int64(len(s.Log)), Interval: format.NewSegmentInterval(s.Index), MaxTimestampMs: -1}
 	appends := appendCheck{x: s.Index, last: s.Base - 1}
-	sc := format.NewScanner(s.Log, 0, s.Base)
-	for sc.Next() {
+	take := func(b format.BatchRef) {
+		out.Batches++
+		out.Bytes += b.Size
+		out.LargestBatch = max(out.LargestBatch, b.Size)
+		out.NextOffset = b.LastOffset + 1
+		out.MaxTimestampMs = max(out.MaxTimestampMs, b.MaxTimestampMs)
+		out.Interval.Add(b)
+		appends.take(b)
+		for _, taker := range takers {
+			taker(b)
+		}
+	}
+	last := s.plainBatches(take)
+	for sc := format.NewScanner(s.Log, last, s.Base); sc.Next(); {
 		b := sc.Batch()
-		if b == nil {
+		switch {
+		case b != nil && b.Pos == last && out.Batches > 0: // taken already
+		case b != nil:
+			take(b.Ref())
+		default:
 			if out.HoleCount++; len(out.Holes) < maxHoles {
 				out.Holes = append(out.Holes, *sc.Hole())
 			}
-			continue
-		}
-		ref := b.Ref()
-		out.Batches++
-		out.Bytes += ref.Size
-		out.LargestBatch = max(out.LargestBatch, ref.Size)
-		out.NextOffset = ref.LastOffset + 1
-		out.MaxTimestampMs = max(out.MaxTimestampMs, ref.MaxTimestampMs)
-		out.Interval.Add(ref)
-		appends.take(ref)
-		for _, take := range takers {
-			take(ref)
 		}
 	}
 	out.PerAppend = appends.found
 	return out
+}
+
+// maxKept bounds the headers that are kept for a sweep: 32 MiB of them.
+const maxKept = 1 << 20
+
+// plainBatches takes the batches from the start of the log for as long as their headers are those of a healthy log of
+// magic 2, without what else format.Scanner looks at, which is most of what a walk over warm pages costs. It returns the
+// position of the last batch taken (0 if none), where a Scanner has to go on: it may have to look into that batch.
+func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
+	s.kept = s.kept[:0]
+	expected := max(s.Base, 0)
+	for pos := int64(0); int64(len(s.Log))-pos >= format.BatchHeaderSize; {
+		h := s.Log[pos:]
+		size := int64(int32(binary.BigEndian.Uint32(h[sizeAt:]))) + format.LogOverhead
+		base := int64(binary.BigEndian.Uint64(h))
+		delta := int32(binary.BigEndian.Uint32(h[lastOffsetDeltaAt:]))
+		if h[magicAt] != 2 || size < format.BatchHeaderSize || size > int64(len(h)) || base < expected || delta < 0 {
+			return last
+		}
+		b := format.BatchRef{Pos: pos, Size: size, BaseOffset: base, LastOffset: base + int64(delta),
+			MaxTimestampMs: int64(binary.BigEndian.Uint64(h[maxTimestampAt:]))}
+		if b.LastOffset < base {
+			return last
+		}
+		if len(s.kept) < maxKept {
+			s.kept = append(s.kept, Hop{pos, size, base, b.LastOffset})
+		}
+		take(b)
+		last, expected = pos, b.LastOffset+1
+		pos += size
+	}
+	return last
 }
 
 // appendCheck finds entries that only a broker before 4.0.1 writes, one an append: their offset is the last of a later batch
@@ -171,6 +211,7 @@ type sweeper struct {
 	budget int64 // headers that may still be read
 	out    *Sweep
 	run    func(first, last, bytesScanned, headerHops int64)
+	at     int // in the segment's kept headers
 }
 
 // sweep cuts the offsets into ranges that start at the same position, and walks each.
@@ -197,7 +238,7 @@ func (sw *sweeper) sweep(last int64) {
 // walk looks up the offsets from first to last by one walk from the position where all of them start. It is scan for many
 // offsets.
 func (sw *sweeper) walk(start, first, last int64) {
-	w := walk{seg: sw.seg, pos: start}
+	w := walk{seg: sw.seg, pos: start, kept: sw.keptFrom(start)}
 	var prev Hop
 	for first <= last {
 		if sw.budget--; sw.budget < 0 {
@@ -230,6 +271,23 @@ func (sw *sweeper) walk(start, first, last int64) {
 		first = to + 1
 	}
 	sw.miss(first, last, w.err)
+}
+
+// keptFrom are the headers that the survey kept from a position on. The positions come in ascending order, mostly.
+func (sw *sweeper) keptFrom(pos int64) []Hop {
+	kept := sw.seg.kept
+	for i := sw.at; i < min(sw.at+4, len(kept)); i++ {
+		if kept[i].Position == pos {
+			sw.at = i
+			return kept[i:]
+		}
+	}
+	i, ok := slices.BinarySearchFunc(kept, pos, func(h Hop, pos int64) int { return cmp.Compare(h.Position, pos) })
+	if !ok {
+		return nil
+	}
+	sw.at = i
+	return kept[i:]
 }
 
 // miss counts the offsets for which the walk ended without a batch.
