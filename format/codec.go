@@ -214,6 +214,9 @@ func expectEnd(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
+// zstdRoom is how many bytes beyond its output the library wants free to take its fast path: the largest block.
+const zstdRoom = 128 << 10
+
 // newZstd makes a decoder without goroutines of its own, since a lost page of the mapping must fault in ours.
 func newZstd(r io.Reader, limit int64) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -233,7 +236,7 @@ func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
 			defer zd.Close()
 		}
 	}
-	out, err := zd.DecodeAll(src, dst)
+	out, err := zd.DecodeAll(src, grow(dst, min(int(limit), 8*len(src))+zstdRoom))
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
 		return dst, tooLarge(limit)
 	}
