@@ -45,6 +45,7 @@ var mayImport = map[string]struct {
 	"render":           {nil, "writers know values, not Kafka"},
 	"format":           {nil, "the layouts are pure functions over bytes"},
 	"internal/fixture": {[]string{"format"}, "fixtures are made of layouts, not of the code under test"},
+	"docs":             {nil, "pages that the program can print, and nothing else"},
 	"docs/gen":         {[]string{"cmd", "verify", "internal/fixture"}, "the generators print what the command line says of itself"},
 	"internal/bench":   {[]string{"format"}, "benchmarks write their own segments"},
 }
