@@ -12,6 +12,7 @@ import (
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 )
 
@@ -444,3 +445,6 @@ func TestInternalTopics(t *testing.T) {
 		t.Errorf("not judged: %v", want)
 	}
 }
+
+// themeless leaves text without colours.
+var themeless render.Theme

@@ -1,0 +1,357 @@
+//go:build oracle
+
+package retention
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// oracleTopics is how many topics the real broker gets.
+const oracleTopics = 40
+
+// TestOracleBroker fills a real broker with random topics, stops it, spoils some time indexes and file times, and says what
+// will go; then the broker runs again with a short check interval. What it deleted, and by which rule, must be that.
+func TestOracleBroker(t *testing.T) {
+	lib := os.Getenv("KSEG_ORACLE_LIB")
+	if lib == "" {
+		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("KSEG_ORACLE_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	for name, end := range map[string]os.Signal{"clean": syscall.SIGTERM, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Logf("KSEG_ORACLE_SEED=%d", seed)
+			oracleRun(t, lib, rand.New(rand.NewPCG(seed, 0)), end)
+		})
+	}
+}
+
+func oracleRun(t *testing.T, lib string, rng *rand.Rand, end os.Signal) {
+	b := newBroker(t, lib, rng)
+	stop, output := b.start(3600_000)
+	output.await(t, "Kafka Server started", 1)
+	b.fill(oracleTopics)
+	stop(end)
+	b.spoil()
+
+	predicted := map[string]*Report{}
+	for _, r := range judge(t, Options{NowMs: time.Now().UnixMilli()}, b.data) {
+		predicted[r.Partition.Name] = r
+	}
+	if len(predicted) != oracleTopics {
+		t.Fatalf("%d partitions are judged, %d were made", len(predicted), oracleTopics)
+	}
+	stop, output = b.start(500)
+	deletions := readDeletions(output.await(t, "Log cleanup completed", 6))
+	stop(syscall.SIGTERM)
+	compareWithBroker(t, b.data, predicted, deletions)
+}
+
+// compareWithBroker holds the predictions against the broker's lines and the files that are left.
+func compareWithBroker(t *testing.T, data string, predicted map[string]*Report, deletions map[string]map[int64]Rule) {
+	t.Helper()
+	goes := 0
+	for name, r := range predicted {
+		want, got := map[int64]Rule{}, deletions[name]
+		var stay []int64
+		for _, s := range r.Segments {
+			if s.Verdict.Rule != Keep {
+				want[s.Base] = s.Verdict.Rule
+				goes++
+			} else {
+				stay = append(stay, s.Base)
+			}
+		}
+		if len(stay) == 0 {
+			stay = []int64{r.Log.EndOffset}
+		}
+		if !maps.Equal(want, got) {
+			t.Errorf("%s: predicted %v, the broker said %v\n%s", name, want, got, r.AppendText(nil, themeless, 120))
+		}
+		logs, _ := filepath.Glob(filepath.Join(data, name, "*.log"))
+		var left []int64
+		for _, f := range logs {
+			left = append(left, format.ParseFileName(filepath.Base(f)).Base)
+		}
+		if !slices.Equal(stay, left) {
+			t.Errorf("%s: predicted to stay %v, left %v", name, stay, left)
+		}
+	}
+	t.Logf("%d segments went, as predicted", goes)
+}
+
+// broker is a real one, of a single node on this machine, in a directory of its own.
+type broker struct {
+	t         *testing.T
+	lib       string
+	dir, data string
+	port      int
+	rng       *rand.Rand
+}
+
+func newBroker(t *testing.T, lib string, rng *rand.Rand) *broker {
+	b := &broker{t: t, lib: lib, dir: t.TempDir(), rng: rng, port: freePort(t)}
+	b.data = filepath.Join(b.dir, "data")
+	compile := exec.Command("javac", "-d", b.dir, "-cp", filepath.Join(lib, "*"), filepath.Join("oracle", "Topics.java"),
+		filepath.Join("oracle", "org", "slf4j", "impl", "StaticLoggerBinder.java"))
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
+	}
+	b.properties(3600_000)
+	b.java("kafka.tools.StorageTool", "format", "-t", "AABrc2VnAAAAAAAAAAAAAQ", "-c", filepath.Join(b.dir, "server.properties"))
+	return b
+}
+
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (b *broker) write(name, text string) {
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *broker) properties(checkIntervalMs int) {
+	controller := b.port + 1
+	b.write("server.properties", fmt.Sprintf(`process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:%[1]d
+listeners=PLAINTEXT://127.0.0.1:%[2]d,CONTROLLER://127.0.0.1:%[1]d
+advertised.listeners=PLAINTEXT://127.0.0.1:%[2]d
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs=%[3]s
+log.index.size.max.bytes=4096
+log.retention.check.interval.ms=%[4]d
+log.initial.task.delay.ms=%[4]d
+log.cleaner.backoff.ms=300
+log.message.timestamp.after.max.ms=9223372036854775807
+`, controller, b.port, b.data, checkIntervalMs))
+}
+
+func (b *broker) command(ctx context.Context, args ...string) *exec.Cmd {
+	// The classes compiled here stand before the jars, so that the broker's log is printed.
+	args = append([]string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", b.dir + ":" + filepath.Join(b.lib, "*")}, args...)
+	return exec.CommandContext(ctx, "java", args...)
+}
+
+func (b *broker) java(args ...string) {
+	if out, err := b.command(b.t.Context(), args...).CombinedOutput(); err != nil {
+		b.t.Fatalf("%s: %v\n%s", args[0], err, out)
+	}
+}
+
+// transcript is what a process has printed so far.
+type transcript struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	text    strings.Builder
+	ended   bool
+}
+
+// Write appends output.
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.changed.Broadcast()
+	return l.text.Write(p)
+}
+
+// await returns all output once a text has come up n times, or fails if the process ends before.
+func (l *transcript) await(t *testing.T, text string, n int) string {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for strings.Count(l.text.String(), text) < n {
+		if l.ended {
+			t.Fatalf("the broker ended before it said %q %d times:\n%s", text, n, l.text.String())
+		}
+		l.changed.Wait()
+	}
+	return l.text.String()
+}
+
+// start runs the broker until stop is called.
+func (b *broker) start(checkIntervalMs int) (stop func(os.Signal), output *transcript) {
+	b.properties(checkIntervalMs)
+	cmd := b.command(context.Background(), "kafka.Kafka", filepath.Join(b.dir, "server.properties"))
+	output = &transcript{}
+	output.changed = sync.NewCond(&output.mu)
+	cmd.Stdout = output
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // a signal is no failure here
+		output.mu.Lock()
+		defer output.mu.Unlock()
+		output.ended = true
+		output.changed.Broadcast()
+	}()
+	stop = func(end os.Signal) {
+		_ = cmd.Process.Signal(end)
+		<-ended
+	}
+	b.t.Cleanup(func() { stop(syscall.SIGKILL) })
+	return stop, output
+}
+
+// fill makes topics with random settings and records. Ages are whole minutes and limits of time half ones, so that nothing
+// depends on how long the test takes.
+func (b *broker) fill(topics int) {
+	var script strings.Builder
+	fmt.Fprintf(&script, "broker log.retention.ms=%d\n", b.minutes(300)+30_000)
+	now := time.Now().UnixMilli()
+	for i := range topics {
+		name := fmt.Sprintf("o-%02d", i)
+		settings := b.settings()
+		fmt.Fprintf(&script, "topic %s%s\n", name, settings)
+		records := b.rng.IntN(30)
+		for range records {
+			age := b.minutes(600)
+			switch b.rng.IntN(50) {
+			case 0:
+				age = -b.minutes(500)
+			case 1:
+				age = now - b.rng.Int64N(2) // 1970
+			}
+			fmt.Fprintf(&script, "send %s %d %d\n", name, now-age, 1+b.rng.IntN(900))
+		}
+		if b.rng.IntN(4) == 0 && !strings.Contains(settings, "=compact ") { // refused where only compaction deletes
+			fmt.Fprintf(&script, "delete %s %d\n", name, b.rng.IntN(records+1))
+		}
+	}
+	cmd := b.command(b.t.Context(), "Topics", fmt.Sprintf("127.0.0.1:%d", b.port))
+	cmd.Stdin = strings.NewReader(script.String())
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "filled") {
+		b.t.Fatalf("%v\n%s", err, out[max(0, len(out)-2000):])
+	}
+}
+
+// minutes is a random whole number of minutes below most, in milliseconds.
+func (b *broker) minutes(most int64) int64 { return b.rng.Int64N(most) * 60_000 }
+
+func (b *broker) settings() string {
+	text := fmt.Sprintf(" internal.segment.bytes=%d", 1000+b.rng.IntN(2000))
+	switch b.rng.IntN(6) {
+	case 0:
+		text += " retention.ms=-1"
+	case 1, 2, 3:
+		text += fmt.Sprintf(" retention.ms=%d", b.minutes(600)+30_000)
+	case 4:
+		text += " retention.ms=0"
+	}
+	if b.rng.IntN(2) == 0 {
+		text += fmt.Sprintf(" retention.bytes=%d", b.rng.IntN(8000))
+	}
+	const uncleaned = " min.compaction.lag.ms=9223372036854775807"
+	switch b.rng.IntN(8) {
+	case 0:
+		text += " cleanup.policy=compact" + uncleaned
+	case 1, 2:
+		text += " cleanup.policy=compact,delete" + uncleaned
+	case 3:
+		text += " cleanup.policy="
+	}
+	if b.rng.IntN(8) == 0 {
+		text += " message.timestamp.type=LogAppendTime"
+	}
+	return text
+}
+
+// spoil damages time indexes of closed segments, takes some offset indexes away, and sets the time of every log.
+func (b *broker) spoil() {
+	set, err := logdir.Open([]string{b.data}, logdir.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, p := range set.Partitions() {
+		if p.IsClusterMetadata() {
+			continue
+		}
+		for _, s := range p.Segments {
+			at := time.UnixMilli(time.Now().UnixMilli() - b.minutes(600))
+			if err := os.Chtimes(s.Log.Path, at, at); err != nil {
+				b.t.Fatal(err)
+			}
+			if s.Next != nil {
+				b.spoilSegment(s)
+			}
+		}
+	}
+}
+
+func (b *broker) spoilSegment(s *logdir.Segment) {
+	var err error
+	switch b.rng.IntN(12) {
+	case 0:
+		err = os.Remove(s.TimeIndex.Path)
+	case 1:
+		err = os.Truncate(s.TimeIndex.Path, 0)
+	case 2:
+		err = os.Truncate(s.TimeIndex.Path, s.TimeIndex.Size+12*b.rng.Int64N(5)+b.rng.Int64N(12))
+	case 3:
+		err = os.Truncate(s.TimeIndex.Path, max(0, s.TimeIndex.Size-12))
+	case 4:
+		err = os.Remove(s.Index.Path)
+	case 5:
+		entry := format.AppendTimeEntry(nil, s.Base, format.TimeEntry{TimestampMs: time.Now().UnixMilli() - b.minutes(600), Offset: s.Base})
+		err = os.WriteFile(s.TimeIndex.Path, entry, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+var (
+	deletionLine = regexp.MustCompile(`^\[UnifiedLog partition=(\S+), dir=\S+\] Deleting segments? .*due to .*?log (retention time|retention size|start offset)`)
+	baseOffset   = regexp.MustCompile(`LogSegment\(baseOffset=(\d+),`)
+)
+
+// readDeletions gives, by partition, the rule for each segment that the broker says it deletes.
+func readDeletions(output string) map[string]map[int64]Rule {
+	rules := map[string]Rule{"retention time": Time, "retention size": Size, "start offset": LogStartOffset}
+	deletions := map[string]map[int64]Rule{}
+	for line := range strings.Lines(output) {
+		m := deletionLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if deletions[m[1]] == nil {
+			deletions[m[1]] = map[int64]Rule{}
+		}
+		for _, b := range baseOffset.FindAllStringSubmatch(line, -1) {
+			base, _ := strconv.ParseInt(b[1], 10, 64)
+			deletions[m[1]][base] = rules[m[2]]
+		}
+	}
+	return deletions
+}
