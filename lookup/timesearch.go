@@ -76,7 +76,8 @@ func (s *Segment) recordAt(b *format.Batch, timestampMs, startOffset int64) (hit
 		}
 		hit, ok = rec, true
 		if !wrapper {
-			return hit, true, nil
+			// With the last record of a batch goes the check that nothing is left behind it.
+			return hit, true, s.reader.Err()
 		}
 	}
 	if err := s.reader.Err(); err != nil {
