@@ -162,8 +162,13 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 	if err != nil {
 		return err
 	}
-	cluster := state.OpenCluster(set, nil)
-	partitions, problems := retention.Partitions(set, nil)
+	var gentle *logdir.Gentle
+	if o.Gentle {
+		gentle = logdir.NewGentle(gentleBytesPerSecond)
+	}
+	cluster := state.OpenCluster(set, gentle)
+	partitions, problems := retention.Partitions(set, gentle)
+	options.Progress = o.progress(env, totalBytes(set)).Add
 	judge, err := retention.NewJudge(partitions, cluster, options)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.BrokerConfig, err)

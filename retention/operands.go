@@ -33,8 +33,7 @@ func Partitions(set *logdir.Set, gentle *logdir.Gentle) ([]*logdir.Partition, []
 
 func partitionOf(f *logdir.File, gentle *logdir.Gentle) (*logdir.Partition, error) {
 	if !f.Kind().IsSegmentFile() || !f.Name.HasBase || f.Name.Leftover() {
-		return nil, fmt.Errorf("%s: a %s is no part of a segment; name a segment, a partition directory or a log directory",
-			f.Display, f.Kind().Title())
+		return nil, fmt.Errorf("%s: it belongs to no segment; name a segment, a partition directory or a log directory", f.Display)
 	}
 	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{f.Name.Base}, Gentle: gentle})
 	if err != nil {

@@ -29,6 +29,8 @@ type Options struct {
 	Server          []format.Property // server.properties, if HasServer
 	HasServer       bool
 	MaxBatchBytes   int64 // bounds what a batch may decompress to
+	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
+	Progress func(bytes int64)
 }
 
 // Report is what retention does to one partition.
@@ -167,9 +169,9 @@ func (j *Judge) readCheckpoint(dir *logdir.LogDir, kind format.Kind) map[string]
 	return offsets
 }
 
-// Partition judges one partition, reading all its segments. records is reused by the caller's goroutine. Problems are what
-// could not be read; a partition without any segment left gives nil.
-func (j *Judge) Partition(p *logdir.Partition, records *format.RecordReader) (*Report, []logdir.Problem) {
+// partition judges one partition, reading all its segments. Problems are what could not be read; a partition without any
+// segment left gives nil.
+func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Problem) {
 	r := &Report{Partition: p, Settings: readSettings(j.settings[p.Parent], p), kept: map[*logdir.Segment]bool{}}
 	for _, seg := range p.Segments {
 		r.kept[seg] = true
@@ -178,7 +180,7 @@ func (j *Judge) Partition(p *logdir.Partition, records *format.RecordReader) (*R
 	segments := allSegments(p)
 	var problems []logdir.Problem
 	for i, seg := range segments {
-		s, bad := readSegment(seg, dir.recovers(p, segments, i), records)
+		s, bad := rd.readSegment(seg, dir.recovers(p, segments, i))
 		problems = append(problems, bad...)
 		if s != nil {
 			r.Segments = append(r.Segments, s)
@@ -190,8 +192,9 @@ func (j *Judge) Partition(p *logdir.Partition, records *format.RecordReader) (*R
 	}
 	r.offsets(j, dir)
 	r.evaluate(j.options.NowMs)
-	problems = append(problems, r.findBlocking(records)...)
+	problems = append(problems, r.findBlocking(rd.records)...)
 	r.warn()
+	problems = append(problems, r.warnOfMetadata(j.settings[p.Parent].Image)...)
 	return r, problems
 }
 

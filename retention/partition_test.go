@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -439,11 +440,110 @@ func TestInternalTopics(t *testing.T) {
 		if got := r.Settings.CleanupPolicy.Value + " " + r.Settings.RetentionMs.Value; got != want[r.Partition.Name] {
 			t.Errorf("%s: %q, want %q", r.Partition.Name, got, want[r.Partition.Name])
 		}
+		if len(r.Warnings) > 0 {
+			t.Errorf("%s: %q", r.Partition.Name, r.Warnings)
+		}
 		delete(want, r.Partition.Name)
 	}
 	if len(want) > 0 {
 		t.Errorf("not judged: %v", want)
 	}
+}
+
+// TestDirectoriesThatTheMetadataDoesNotMean: the settings shown may be those of another topic.
+func TestDirectoriesThatTheMetadataDoesNotMean(t *testing.T) {
+	dir := fixture.Dir(t, "4.4.0/internal")
+	copyAs := func(from, to string) {
+		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS(filepath.Join(dir, from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyAs("clicks-0", "unknown-0")
+	copyAs("clicks-0", "payments-5")
+	for _, r := range judge(t, Options{NowMs: nowMs}, dir) {
+		want := map[string]string{"unknown-0": "no topic of this name", "payments-5": "another topic of this name"}[r.Partition.Name]
+		if got := strings.Join(r.Warnings, " "); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", r.Partition.Name, got, want)
+		}
+	}
+}
+
+// newJudge opens a directory for a Judge without settings.
+func newJudge(t *testing.T, dir string) (*Judge, []*logdir.Partition) {
+	t.Helper()
+	set, err := logdir.Open([]string{dir}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	partitions, _ := Partitions(set, nil)
+	j, err := NewJudge(partitions, state.OpenCluster(set, nil), Options{NowMs: nowMs, MaxBatchBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, partitions
+}
+
+// TestRunStopsWhenItIsTold ends after the first result, and at once with a cancelled context; no worker may be left behind.
+func TestRunStopsWhenItIsTold(t *testing.T) {
+	j, partitions := newJudge(t, fixture.Dir(t, "4.4.0/retention/before"))
+	results := 0
+	for range j.Run(t.Context(), partitions, 2) {
+		results++
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range j.Run(ctx, partitions, 2) {
+		results++
+	}
+	if results != 1 {
+		t.Errorf("%d results, want 1", results)
+	}
+}
+
+// TestVanishedSegmentsAreLeftOut: beside a live broker segments go while they are listed and read.
+func TestVanishedSegmentsAreLeftOut(t *testing.T) {
+	dir := fixture.Dir(t, "4.4.0/retention/before/r-time-0")
+	j, partitions := newJudge(t, dir)
+	if err := os.Remove(filepath.Join(dir, "00000000000000000000.log")); err != nil {
+		t.Fatal(err)
+	}
+	for res := range j.Run(t.Context(), partitions, 1) {
+		if len(res.Problems) != 1 || res.Report == nil || res.Report.Segments[0].Base != 12 {
+			t.Errorf("problems %v, report %+v", res.Problems, res.Report)
+		}
+	}
+}
+
+// FuzzPartition judges damaged files. Nothing may panic, and what is printed must be JSON, and text without control
+// characters.
+func FuzzPartition(f *testing.F) {
+	for _, name := range []string{"r-time-0/00000000000000000012", "r-no-timestamp-mixed-0/00000000000000000040"} {
+		f.Add(fixture.Data(f, "4.4.0/retention/before/"+name+".log"), make([]byte, 24), "0\n1\nt 0 20\n", int64(nowMs))
+	}
+	f.Fuzz(func(t *testing.T, log, timeIndex []byte, checkpoint string, now int64) {
+		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}})
+		for name, data := range map[string][]byte{"00000000000000000012.log": log, "00000000000000000012.index": nil, "00000000000000000012.timeindex": timeIndex} {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, kind := range []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint, format.KindRecoveryPointCheckpoint} {
+			writeState(t, dir, kind.Info().Name, checkpoint)
+		}
+		options := Options{NowMs: now, Mode: WatermarkCheckpoint, Overrides: overrides(t, "retention.ms=1", "retention.bytes=700")}
+		reports, _ := judgeAll(t, options, dir)
+		for _, r := range reports {
+			if err := fixture.CheckJSONLines(string(r.AppendJSON(nil))); err != nil {
+				t.Error(err)
+			}
+			for _, c := range r.AppendText(nil, themeless, 60) {
+				if c < 0x20 && c != '\n' {
+					t.Fatalf("control character %#x in the text", c)
+				}
+			}
+		}
+	})
 }
 
 // themeless leaves text without colours.

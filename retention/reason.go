@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"kseg/format"
+	"kseg/logdir"
 	"kseg/render"
+	"kseg/state"
 )
 
 // Reason says in a few words why a segment goes or stays.
@@ -113,6 +116,39 @@ func (r *Report) warn() {
 			"segments and begins anew there.", r.Log.StartOffset, r.Log.EndOffset))
 	}
 	r.warnOfTiers()
+}
+
+// maxMetadataFileBytes bounds a partition.metadata.
+const maxMetadataFileBytes = 1 << 16
+
+// warnOfMetadata compares the topic with the one that the metadata has of that name: then the settings may be another's. A
+// broker sets a partition aside that its metadata does not have.
+func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
+	if im == nil || !r.Partition.Named {
+		return nil
+	}
+	t := im.Topic(r.Partition.Topic)
+	if t == nil {
+		r.Warnings = append(r.Warnings, "The metadata has no topic of this name; a broker of that cluster would set the directory aside as -stray.")
+		return nil
+	}
+	f := r.Partition.File(format.KindPartitionMetadata)
+	if f == nil {
+		return nil
+	}
+	raw, err := f.ReadSmall(maxMetadataFileBytes)
+	if err != nil {
+		return []logdir.Problem{{Display: f.Display, Err: err}}
+	}
+	meta, err := format.DecodePartitionMetadata(raw)
+	switch {
+	case err != nil:
+		return []logdir.Problem{{Display: f.Display, Err: fmt.Errorf("%s: %w", f.Display, err)}}
+	case meta.TopicID != t.ID:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The metadata has another topic of this name (id %s, here %s), whose settings are shown; "+
+			"a broker of that cluster would set the directory aside as -stray.", t.ID, meta.TopicID))
+	}
+	return nil
 }
 
 func (r *Report) warnOfTiers() {

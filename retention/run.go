@@ -55,9 +55,9 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 		}()
 		for range jobs {
 			workers.Go(func() {
-				records := format.NewRecordReader(j.options.MaxBatchBytes, nil)
+				rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, nil), j.options.Progress}
 				for i := range next {
-					places[i] <- j.result(partitions[i], records)
+					places[i] <- j.result(partitions[i], rd)
 				}
 			})
 		}
@@ -65,7 +65,7 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 			select {
 			case res := <-place:
 				<-ahead
-				if !yield(res) {
+				if ctx.Err() != nil || !yield(res) {
 					return
 				}
 			case <-ctx.Done():
@@ -75,10 +75,10 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 	}
 }
 
-func (j *Judge) result(p *logdir.Partition, records *format.RecordReader) Result {
+func (j *Judge) result(p *logdir.Partition, rd *reader) Result {
 	if why := Skipped(p); why != "" {
 		return Result{Partition: p, Skipped: fmt.Sprintf("%s: %s.", p.Display, why)}
 	}
-	report, problems := j.Partition(p, records)
+	report, problems := j.partition(p, rd)
 	return Result{Partition: p, Report: report, Problems: problems}
 }

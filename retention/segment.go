@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -37,25 +38,58 @@ type logFacts struct {
 	doubtful   bool        // the checksum of the batch at largestAt does not match
 }
 
+// windowBytes is how much of a log is brought into memory at a time.
+const windowBytes = 4 << 20
+
+// window brings the bytes of a log into memory before they are read, and lets them go behind.
+type window struct {
+	file       *logdir.File
+	data       []byte
+	start, end int64
+	progress   func(bytes int64) // may be nil
+}
+
+// reach makes sure of the bytes at a position.
+func (w *window) reach(pos int64) {
+	for pos >= w.end && w.end < int64(len(w.data)) {
+		w.leave()
+		w.start, w.end = w.end, min(w.end+windowBytes, int64(len(w.data)))
+		w.file.Prepare(w.data[w.start:w.end])
+	}
+}
+
+// leave ends with the present window.
+func (w *window) leave() {
+	w.file.Release(w.data[w.start:w.end])
+	if w.progress != nil {
+		w.progress(w.end - w.start)
+	}
+}
+
 // scanLog hops over the batch headers of a log.
-func scanLog(f *logdir.File, base int64, records *format.RecordReader) (logFacts, error) {
+func (r *reader) scanLog(f *logdir.File, base int64) (logFacts, error) {
 	facts := logFacts{largestMs: noTimestamp, largestAt: -1, oldestMs: noTimestamp, firstMs: noTimestamp, nextOffset: base, goodOffset: base}
 	err := f.View(func(data []byte) error {
 		facts.goodEnd, facts.hole.Pos = int64(len(data)), -1
 		s := format.NewScanner(data, 0, base)
+		w := window{file: f, data: data, progress: r.progress}
 		holes := 0
-		for s.Next() {
+		for w.reach(0); s.Next(); w.reach(s.Pos()) {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
 			if h := s.Hole(); h != nil {
 				if holes++; holes == 1 {
 					facts.hole, facts.goodEnd = *h, h.Pos
 				}
 				continue
 			}
-			facts.add(s.Batch(), records)
+			facts.add(s.Batch(), r.records)
 			if holes == 0 {
 				facts.goodOffset = facts.nextOffset
 			}
 		}
+		w.leave()
 		if facts.largestAt >= 0 {
 			b, err := format.DecodeBatch(data, facts.largestAt)
 			facts.doubtful = err != nil || !b.Valid()
@@ -182,13 +216,20 @@ func allSegments(p *logdir.Partition) []*logdir.Segment {
 	return all
 }
 
+// reader is what a worker reads partitions with.
+type reader struct {
+	ctx      context.Context
+	records  *format.RecordReader
+	progress func(bytes int64)
+}
+
 // readSegment reads one segment: the headers of its log and the last entry of its time index. Problems are what could not be
 // read. A segment that has vanished gives nil: a broker has deleted it meanwhile.
-func readSegment(seg *logdir.Segment, recovered bool, records *format.RecordReader) (*SegmentReport, []logdir.Problem) {
+func (r *reader) readSegment(seg *logdir.Segment, recovered bool) (*SegmentReport, []logdir.Problem) {
 	s := &SegmentReport{Segment: seg, Size: seg.Log.Size}
 	var problems []logdir.Problem
 	var err error
-	if s.log, err = scanLog(seg.Log, seg.Base, records); err != nil {
+	if s.log, err = r.scanLog(seg.Log, seg.Base); err != nil {
 		problems = append(problems, logdir.Problem{Display: seg.Log.Display, Err: err})
 		if errors.Is(err, logdir.ErrVanished) {
 			return nil, problems

@@ -3,6 +3,7 @@ package retention
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kseg/render"
@@ -19,9 +20,10 @@ type topicSum struct {
 	bytes          int64
 	freedSegments  int64
 	freedBytes     int64
-	nextMs         int64 // when the next segment goes that stays now
-	blocked        int64 // expired segments that wait behind others
-	blockerUntilMs int64 // the latest time at which one of those others goes
+	nextMs         int64  // when the next segment goes that stays now
+	blocked        int64  // expired segments that wait behind others
+	blockerUntilMs int64  // the latest time at which one of those others goes
+	blocker        string // which that is
 	warnings       int64
 }
 
@@ -52,10 +54,24 @@ func (s *Summary) Add(r *Report) {
 	for _, seg := range r.Segments {
 		t.warnings += int64(len(seg.Warnings))
 		if seg.Verdict.Hold == HoldBehind || seg.Verdict.Hold == HoldWatermark {
-			t.blocked++
-			t.blockerUntilMs = max(t.blockerUntilMs, seg.Verdict.AtMs)
+			if t.blocked++; seg.Verdict.AtMs > t.blockerUntilMs {
+				t.blockerUntilMs, t.blocker = seg.Verdict.AtMs, r.blockerOf(seg)
+			}
 		}
 	}
+}
+
+// blockerOf names what keeps a segment longest, and the partition.
+func (r *Report) blockerOf(s *SegmentReport) string {
+	by := "the high watermark"
+	if s.Verdict.Hold == HoldBehind {
+		longest := r.Segments[s.Verdict.ByLongest]
+		by = "segment " + strconv.FormatInt(longest.Base, 10)
+		if longest.Blocking != nil {
+			by = "record " + strconv.FormatInt(longest.Blocking.Offset, 10)
+		}
+	}
+	return by + " of " + r.Partition.Name
 }
 
 // sorted are the topics, those first that free most bytes.
@@ -85,13 +101,11 @@ func (s *Summary) AppendText(dst []byte, theme render.Theme) []byte {
 		}
 		var remarks []string
 		if t.blocked > 0 {
-			until := untilText(t.blockerUntilMs)
+			remark := render.Plural(t.blocked, "segment blocked", "segments blocked")
 			if t.blockerUntilMs != Never {
-				until = "until " + until
-			} else {
-				until = "with no end in time"
+				remark += " until " + render.Minute(t.blockerUntilMs)
 			}
-			remarks = append(remarks, theme.Bad(render.Plural(t.blocked, "segment blocked ", "segments blocked ")+until))
+			remarks = append(remarks, theme.Bad(remark+" by "+render.Escaped(t.blocker)))
 		}
 		if t.warnings > 0 {
 			remarks = append(remarks, theme.Look(render.Plural(t.warnings, "warning", "warnings")))
@@ -117,6 +131,7 @@ func (s *Summary) AppendJSON(dst []byte) []byte {
 		}
 		o.Time("next_deletable_at", next)
 		o.Int("blocked_segments", t.blocked)
+		o.StrOrNull("blocked_by", t.blocker)
 		o.Int("warnings", t.warnings)
 		dst = o.Line()
 	}
