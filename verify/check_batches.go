@@ -143,9 +143,9 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 		p.damagedBytes(data, h, &f)
 	}
 	f.from, f.to = h.Expected, max(h.Expected, f.LastOffset)
-	p.found(seg, f)
+	found := p.found(seg, f)
 	if h.Next < 0 {
-		seg.tailFinding = len(p.findings)
+		seg.tailFinding = found
 	}
 	p.skip(seg, h.Pos, h.Len, nil, h.NextOffset)
 }

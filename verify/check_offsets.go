@@ -59,11 +59,10 @@ type offsetOrder struct {
 	// crossing is the first batch that reaches into the next segment's offsets.
 	crossing placed
 	crosses  bool
-	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its place,
-	// and outlierFinding the place of the finding about it, plus 1.
+	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its place.
 	outlier        placed
 	missing        int64
-	outlierFinding int
+	outlierFinding *Finding
 	// emptied is the last segment without batches since prev.
 	emptied *segment
 }
@@ -226,11 +225,11 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
 	default:
-		o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
+		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
 			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch begins at %d", c.base, want,
 				next.base),
 			Related: []Place{next.place()}})
-		o.outlier, o.missing, o.outlierFinding = c, want, len(o.p.findings)
+		o.outlier, o.missing = c, want
 		c.base, c.next = want, next.base
 		o.accept(c)
 	}
@@ -253,7 +252,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	want := o.prev.next
 	prev := o.prev
 	switch {
-	case o.outlierFinding > 0 && c.base == o.missing:
+	case o.outlierFinding != nil && c.base == o.missing:
 		o.exchanged(c)
 	case c.same(&prev):
 		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; consumers get its records twice",
@@ -282,13 +281,13 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 
 // exchanged: c is what is missing where the outlier stands, so the two have changed places.
 func (o *offsetOrder) exchanged(c placed) {
-	f := &o.p.findings[o.outlierFinding-1]
+	f := o.outlierFinding
 	f.Code, f.Evidence = "offset-order", nil
 	f.Place = o.outlier.place()
 	f.Message = fmt.Sprintf("the batches %d–%d and %d–%d have changed places", o.outlier.base, o.outlier.next-1, c.base, c.next-1)
 	f.Related = []Place{c.place()}
 	f.to = max(f.to, o.prev.next)
-	o.outlierFinding = 0
+	o.outlierFinding = nil
 	if o.outlier.base == o.prev.next {
 		o.prev.next = o.outlier.next
 		o.high = max(o.high, o.prev.next)
@@ -297,12 +296,12 @@ func (o *offsetOrder) exchanged(c placed) {
 
 // wrongBase: the batches on both sides leave room for c at another offset than it says.
 func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
-	o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
+	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
 		Message: fmt.Sprintf("the base offset is %d, but the batches on both sides leave just %d–%d for these records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
 		Related:  []Place{next.place()}})
-	o.outlier, o.missing, o.outlierFinding = c, want, len(o.p.findings)
+	o.outlier, o.missing = c, want
 	c.base, c.next = want, want+c.length()
 	o.accept(c)
 }
@@ -325,7 +324,7 @@ func (o *offsetOrder) gap(want int64, b placed) {
 		Related:  related})
 }
 
-func (o *offsetOrder) found(b placed, f Finding) {
+func (o *offsetOrder) found(b placed, f Finding) *Finding {
 	f.logPos = b.pos
-	o.p.found(b.seg, f)
+	return o.p.found(b.seg, f)
 }

@@ -36,7 +36,7 @@ func lookForLostLogs(p *partition) {
 		}
 		finding := Finding{Code: "index-without-log", Place: files[0], Related: files[1:], logPos: -1,
 			Message: "there is no log of this base offset; a broker deletes the index at its next start"}
-		gap := slices.IndexFunc(p.findings, func(g Finding) bool {
+		gap := slices.IndexFunc(p.findings, func(g *Finding) bool {
 			return g.Code == "offset-gap" && g.FirstOffset <= name.Base && name.Base <= g.LastOffset
 		})
 		if gap >= 0 && !p.compacted {
@@ -67,11 +67,9 @@ func (s *segment) sibling(kind format.Kind) string {
 // in others there is a gap in the offsets, which names it.
 func (s *segment) beyond(offset int64, place Place) {
 	s.cut = true
-	if s.tailFinding > 0 {
-		if f := &s.part.findings[s.tailFinding-1]; f.FirstOffset >= 0 {
-			f.LastOffset = max(f.LastOffset, offset)
-			f.to = max(f.to, offset)
-		}
+	if f := s.tailFinding; f != nil && f.FirstOffset >= 0 {
+		f.LastOffset = max(f.LastOffset, offset)
+		f.to = max(f.to, offset)
 	}
 	if !s.last || s.tail != nil {
 		return

@@ -112,9 +112,8 @@ func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
 
 func (x *txnFollower) found(seg *segment, code string, slot int, message string) *Finding {
 	e := x.index.Entry(slot)
-	x.p.found(seg, Finding{Code: code, Place: Place{File: x.file, Pos: x.index.Position(slot), Len: txnSlot, FirstOffset: e.FirstOffset,
+	return x.p.found(seg, Finding{Code: code, Place: Place{File: x.file, Pos: x.index.Position(slot), Len: txnSlot, FirstOffset: e.FirstOffset,
 		LastOffset: e.LastOffset}, Message: message, logPos: -1})
-	return &x.p.findings[len(x.p.findings)-1]
 }
 
 func (x *txnFollower) skip(*segment, int64, int64, *format.Batch, int64) {}

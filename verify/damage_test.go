@@ -48,7 +48,8 @@ func expectations(t *testing.T) map[string][]string {
 	return expected
 }
 
-// Each recipe gives exactly the findings of its lines, besides those of its healthy base, whatever the number of jobs.
+// Each recipe gives exactly the findings of its lines, besides those of its healthy base, whatever the number of jobs and
+// wherever the runs are cut.
 func TestDamage(t *testing.T) {
 	expected := expectations(t)
 	base := map[string][]string{}
@@ -63,8 +64,10 @@ func TestDamage(t *testing.T) {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := fixture.Damaged(t, r.Name)
-			for jobs := 1; jobs <= 2; jobs++ {
-				found, summary := runOn(t, Options{Level: Records, Jobs: jobs}, dir)
+			for _, o := range []Options{{Jobs: 1}, {Jobs: 2}, {Jobs: 1, run: runLimits{1, 1}}, {Jobs: 2, run: runLimits{1, 1}},
+				{Jobs: 3, run: runLimits{1000, 3}}} {
+				o.Level = Records
+				found, summary := runOn(t, o, dir)
 				var got []string
 				for i := range found {
 					if text := line(&found[i]); !slices.Contains(healthy, text) {
@@ -72,7 +75,7 @@ func TestDamage(t *testing.T) {
 					}
 				}
 				if want := expected[r.Name]; !slices.Equal(got, want) {
-					t.Errorf("%d jobs: got\n\t%s\nwant\n\t%s", jobs, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+					t.Errorf("%d jobs, runs of %v: got\n\t%s\nwant\n\t%s", o.Jobs, o.run, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 				}
 				if len(summary.NotRead) > 0 {
 					t.Errorf("not read: %v", summary.NotRead)

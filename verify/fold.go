@@ -10,11 +10,17 @@ const maxRelated = 16
 
 // fold makes one finding of what is one fault: it drops what is ignored, folds what another finding explains, and
 // counts what is left by file and code. The result is in the order of files and positions.
-func (p *partition) fold() []Finding {
-	found := slices.DeleteFunc(p.findings, func(f Finding) bool {
+func (p *partition) fold() []*Finding {
+	for _, f := range p.findings {
+		if n := p.counts[fileCode{f.File, f.Code}]; n > mostKept {
+			f.Count += n - mostKept
+			p.counts[fileCode{f.File, f.Code}] = 0
+		}
+	}
+	found := slices.DeleteFunc(p.findings, func(f *Finding) bool {
 		return p.driver.opts.Ignore[f.Code] || f.Code == "offset-gap" && p.compacted
 	})
-	slices.SortStableFunc(found, func(a, b Finding) int {
+	slices.SortStableFunc(found, func(a, b *Finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Pos, b.Pos))
 	})
 	found = foldExplained(found)
@@ -22,23 +28,18 @@ func (p *partition) fold() []Finding {
 }
 
 // foldRepeated joins the findings of the same code in the same file.
-func foldRepeated(found []Finding) []Finding {
-	type key struct{ file, code string }
-	first := map[key]int{}
-	var out []Finding
+func foldRepeated(found []*Finding) []*Finding {
+	first := map[fileCode]*Finding{}
+	var out []*Finding
 	for _, f := range found {
-		k := key{f.File, f.Code}
-		i, seen := first[k]
-		if !seen {
-			first[k] = len(out)
+		k := fileCode{f.File, f.Code}
+		if first[k] == nil {
+			first[k] = f
 			out = append(out, f)
 			continue
 		}
-		out[i].Count += f.Count
-		out[i].relate(f.Place)
-		for _, r := range f.Related {
-			out[i].relate(r)
-		}
+		first[k].Count += f.Count
+		first[k].absorb(f)
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func (f *Finding) relate(place Place) {
 const mostCauses = 1000
 
 // foldExplained moves findings that follow from another one into its related places.
-func foldExplained(found []Finding) []Finding {
+func foldExplained(found []*Finding) []*Finding {
 	gone := make([]bool, len(found))
 	byBase := map[int64][]int{}
 	var causes []int
@@ -67,14 +68,14 @@ func foldExplained(found []Finding) []Finding {
 	for i := range found {
 		for _, candidates := range [][]int{byBase[found[i].base], causes} {
 			for _, j := range candidates {
-				if i != j && !gone[i] && !gone[j] && explains(&found[j], &found[i]) {
+				if i != j && !gone[i] && !gone[j] && explains(found[j], found[i]) {
 					gone[i] = true
-					found[j].absorb(&found[i])
+					found[j].absorb(found[i])
 				}
 			}
 		}
 	}
-	var kept []Finding
+	var kept []*Finding
 	for i, f := range found {
 		if !gone[i] {
 			kept = append(kept, f)

@@ -12,7 +12,7 @@ type operands struct {
 	driver   *driver
 	set      *logdir.Set
 	dirs     []*logDir
-	findings []Finding
+	findings []*Finding
 }
 
 // logDir is a log directory, or, if dir is nil, a partition or file that was given alone.
@@ -20,7 +20,7 @@ type logDir struct {
 	driver     *driver
 	dir        *logdir.LogDir
 	partitions []*partition
-	findings   []Finding
+	findings   []*Finding
 }
 
 func (d *driver) operands(set *logdir.Set) *operands {
@@ -55,7 +55,7 @@ func (l *logDir) found(f Finding) {
 	f.base = -1
 	l.driver.fill(&f)
 	if !l.driver.opts.Ignore[f.Code] {
-		l.findings = append(l.findings, f)
+		l.findings = append(l.findings, &f)
 	}
 }
 
@@ -64,7 +64,7 @@ func (o *operands) found(f Finding) {
 	f.base = -1
 	o.driver.fill(&f)
 	if !o.driver.opts.Ignore[f.Code] {
-		o.findings = append(o.findings, f)
+		o.findings = append(o.findings, &f)
 	}
 }
 

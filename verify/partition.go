@@ -19,7 +19,8 @@ type partition struct {
 	reader   *format.RecordReader
 
 	followers []follower
-	findings  []Finding
+	findings  []*Finding
+	counts    map[fileCode]int // how many findings there were
 
 	// producers is the state of the producers behind the last batch; event and eventErr are what that batch did to it.
 	producers *format.ProducerState
@@ -48,7 +49,7 @@ const (
 const maxSmallFile = 64 << 20
 
 func newPartition(d *driver, dir *logdir.Partition) *partition {
-	p := &partition{driver: d, dir: dir, name: dir.Name, worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}}
+	p := &partition{driver: d, dir: dir, name: dir.Name, worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}, counts: map[fileCode]int{}}
 	p.root = dir.Display
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.root = dir.Parent.Display
@@ -159,8 +160,15 @@ func (p *partition) startState() *format.ProducerState {
 	return format.NewProducerState(first.base)
 }
 
-// found takes a finding, about a segment or, if that is nil, about the partition.
-func (p *partition) found(seg *segment, f Finding) {
+// fileCode is what findings are counted by.
+type fileCode struct{ file, code string }
+
+// mostKept bounds how many findings of a code in a file are kept; the others are only counted. It is more than what a
+// report lists.
+const mostKept = 100
+
+// found takes a finding, about a segment or, if that is nil, about the partition. What it returns can be added to.
+func (p *partition) found(seg *segment, f Finding) *Finding {
 	f.Partition = p.name
 	f.base = -1
 	if seg != nil {
@@ -172,7 +180,10 @@ func (p *partition) found(seg *segment, f Finding) {
 	if f.Next == "" && f.Pos >= 0 && f.File != "" {
 		f.Next = "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
 	}
-	p.findings = append(p.findings, f)
+	if p.counts[fileCode{f.File, f.Code}]++; p.counts[fileCode{f.File, f.Code}] <= mostKept {
+		p.findings = append(p.findings, &f)
+	}
+	return &f
 }
 
 func (p *partition) progress(bytes int64) {

@@ -29,7 +29,7 @@ type segment struct {
 	legacyOnly       bool  // all batches are of magic 0
 	timestamps       bool  // some batch has a timestamp
 	tail             *format.Hole
-	tailFinding      int  // its place in the partition's findings, plus 1; 0 if there is none
+	tailFinding      *Finding
 	damaged          bool // some bytes could not be read as batches
 	cut              bool // an index shows that the log once went on behind its end
 }

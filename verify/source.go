@@ -9,12 +9,14 @@ import (
 	"kseg/logdir"
 )
 
-// A run is cut to about this many bytes, and to at most this many batches, so that its batches stay in the cache and
-// memory stays small.
-const (
-	runBytes   = 1 << 20
-	runBatches = 4096
-)
+// runLimits say where a run is cut: behind about so many bytes, or so many batches.
+type runLimits struct {
+	bytes   int64
+	batches int
+}
+
+// The batches of a run of this size stay in the processor's cache, and memory stays small.
+var usualRun = runLimits{bytes: 1 << 20, batches: 4096}
 
 // run is a stretch of whole batches of one segment, looked at by one worker.
 type run struct {
@@ -50,11 +52,12 @@ func (s *serialSource) next(seg *segment, data []byte) *run {
 	}
 	r := &s.run
 	r.from = from
-	seg.prepare(data, from+runBytes)
+	limits := s.worker.opts.run
+	seg.prepare(data, from+limits.bytes)
 	r.to = int64(len(data))
-	s.worker.look(r, data, runBytes)
-	if r.stop < r.to && !r.full() {
-		r.cut(data) // a batch is not sound: the run ends where hopping ends it
+	s.worker.look(r, data, limits.bytes)
+	if r.stop < r.to && r.stop-from < limits.bytes && len(r.batches) < limits.batches {
+		r.cut(data, limits) // a batch is not sound: the run ends where hopping ends it
 	} else {
 		r.to = r.stop
 	}
@@ -62,16 +65,13 @@ func (s *serialSource) next(seg *segment, data []byte) *run {
 	return r
 }
 
-// full reports whether the run has as many bytes or batches as a run may have.
-func (r *run) full() bool { return r.stop-r.from >= runBytes || len(r.batches) >= runBatches }
-
 // cut ends the run that begins at r.from behind some whole batches, by hopping from header to header. Where a header leads
 // nowhere, the run takes all the rest.
-func (r *run) cut(data []byte) {
+func (r *run) cut(data []byte, limits runLimits) {
 	pos, n := r.from, 0
 	size := int64(len(data))
-	r.seg.prepare(data, pos+runBytes)
-	for ; pos < size && pos-r.from < runBytes && n < runBatches; n++ {
+	r.seg.prepare(data, pos+limits.bytes)
+	for ; pos < size && pos-r.from < limits.bytes && n < limits.batches; n++ {
 		length, err := format.EntrySize(data, pos)
 		if err != nil {
 			pos = size
@@ -86,6 +86,7 @@ func (r *run) cut(data []byte) {
 // guard against lost pages holds for one goroutine.
 type parallelSource struct {
 	ctx     context.Context
+	limits  runLimits
 	ordered chan *run // in order, whether looked at or not
 	work    chan *run
 	free    chan *run
@@ -95,7 +96,7 @@ type parallelSource struct {
 
 func startParallel(ctx context.Context, segments []*segment, workers []*worker) *parallelSource {
 	depth := 2*len(workers) + 2
-	s := &parallelSource{ctx: ctx, ordered: make(chan *run, depth), work: make(chan *run, depth), free: make(chan *run, depth+2)}
+	s := &parallelSource{ctx: ctx, limits: workers[0].opts.run, ordered: make(chan *run, depth), work: make(chan *run, depth), free: make(chan *run, depth+2)}
 	for range depth + 2 {
 		s.free <- &run{done: make(chan struct{}, 1)}
 	}
@@ -129,7 +130,7 @@ func (s *parallelSource) feed(seg *segment) bool {
 				return context.Canceled
 			}
 			r.seg, r.from, r.err = seg, from, nil
-			r.cut(data)
+			r.cut(data, s.limits)
 			from, last = r.to, r.last
 			s.ordered <- r
 			s.work <- r
@@ -223,7 +224,7 @@ func shrunk(f *logdir.File, had int64, now int) error {
 func (w *worker) look(r *run, data []byte, most int64) {
 	r.batches, r.findings, r.notRead = r.batches[:0], r.findings[:0], r.notRead[:0]
 	pos := r.from
-	for pos < r.to && pos-r.from < most && len(r.batches) < runBatches {
+	for pos < r.to && pos-r.from < most && len(r.batches) < w.opts.run.batches {
 		b, err := format.DecodeBatch(data, pos)
 		if err != nil || !b.Plausible() || w.opts.Level >= CRC && !b.Valid() {
 			break

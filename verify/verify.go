@@ -42,6 +42,8 @@ type Options struct {
 	Emit func(*Finding) error
 	// Progress is called with the bytes that were looked at since its last call; it may be nil.
 	Progress func(bytes int64)
+
+	run runLimits // tests make many runs of a small file
 }
 
 // Verdict is the short answer.
@@ -114,6 +116,9 @@ type driver struct {
 func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if opts.run.bytes == 0 {
+		opts.run = usualRun
+	}
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
@@ -199,9 +204,8 @@ func (d *driver) partition(p *partition, src source) error {
 }
 
 // emitAll hands findings on, in order, and counts them.
-func (d *driver) emitAll(findings []Finding) error {
-	for i := range findings {
-		f := &findings[i]
+func (d *driver) emitAll(findings []*Finding) error {
+	for _, f := range findings {
 		switch f.Severity {
 		case Damage:
 			d.summary.Damage++
