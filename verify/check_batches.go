@@ -76,7 +76,10 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 		nextOffset = next.BaseOffset
 		place.LastOffset = next.BaseOffset - 1
 	}
-	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos,
+	if next == nil && !seg.last {
+		place.LastOffset = max(place.FirstOffset, seg.dir.Next.Base-1)
+	}
+	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil || next.BaseOffset != b.NextOffset(),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
 	cause, evidence := diagnose(data, b)

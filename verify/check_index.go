@@ -26,6 +26,9 @@ var checkOffsetIndex = Check{
 
 const offsetSlot = 8 // bytes
 
+// mostSkipped bounds the bytes between two entries that can be believed: an interval and a large batch.
+const mostSkipped = 4 << 20
+
 // indexFollower is the follower of checkOffsetIndex.
 type indexFollower struct {
 	p         *partition
@@ -118,6 +121,14 @@ func (x *indexFollower) beyond(seg *segment) bool {
 	head := n
 	for head > 0 && logical.Entry(head-1).Offset >= seg.nextOffset && int64(logical.Entry(head-1).Position) >= seg.end() {
 		head--
+	}
+	before := seg.end()
+	for i := head; i < n; i++ {
+		if at := int64(logical.Entry(i).Position); at-before > mostSkipped {
+			return false
+		} else {
+			before = at
+		}
 	}
 	if v, bad := x.check.Finish(); bad && v.Slot < head {
 		return false

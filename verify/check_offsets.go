@@ -3,8 +3,10 @@ package verify
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 )
 
 // checkOffsets looks at the offsets from batch to batch and from segment to segment. A batch that does not fit is held back
@@ -63,6 +65,8 @@ type offsetOrder struct {
 	outlier        placed
 	missing        int64
 	outlierFinding *Finding
+	// stretch is the finding about offsets that went back, as long as they have not caught up.
+	stretch *Finding
 	// emptied is the last segment without batches since prev.
 	emptied *segment
 }
@@ -92,12 +96,9 @@ func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 	o.take(next)
 }
 
-func (o *offsetOrder) skip(seg *segment, _, _ int64, _ *format.Batch, nextOffset int64) {
+func (o *offsetOrder) skip(*segment, int64, int64, *format.Batch, int64) {
 	o.settle(nil)
 	o.unsure = true
-	if o.started && o.prev.seg == seg && nextOffset > o.prev.next {
-		o.prev.next, o.high = nextOffset, max(o.high, nextOffset)
-	}
 }
 
 func (o *offsetOrder) end(seg *segment) {
@@ -118,10 +119,15 @@ func (o *offsetOrder) take(b placed) {
 		o.accept(b)
 	case first:
 		o.cross(b)
-	case b.base >= o.prev.next && (o.unsure || b.vague || b.base == o.prev.next || b.base == o.high):
+	case o.prev.next < o.high && b.base >= o.prev.next && b.base < o.high:
+		// Still in the stretch that went back, which was reported.
 		o.accept(b)
-	case b.base < o.high && o.prev.next < o.high && b.base >= o.prev.next:
-		o.accept(b) // still in the stretch that went back, which was reported
+		if o.stretch != nil && o.stretch.File == b.seg.log.Rel {
+			o.stretch.Len = b.pos + b.size - o.stretch.Pos
+			o.stretch.LastOffset = max(o.stretch.LastOffset, b.next-1)
+		}
+	case b.base == o.prev.next, b.base == o.high, b.vague && b.base > o.prev.next:
+		o.accept(b)
 	default:
 		o.wait(b)
 	}
@@ -214,10 +220,12 @@ func (o *offsetOrder) misnamed(b placed) {
 // settleAhead: c begins behind the offset that should have come.
 func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	switch {
+	case next == nil && o.ends(c, want+c.length()):
+		o.wrongBase(c, want, nil)
 	case next == nil || next.base >= c.next || next.base < want:
 		o.ahead(c, want)
-	case next.base == want+c.length():
-		o.wrongBase(c, want, next)
+	case next.base == want+c.length(), o.unsure && next.base > want+c.length():
+		o.wrongBase(c, next.base-c.length(), next)
 	case next.base == want && next.next == c.base:
 		o.found(c, Finding{Code: "offset-order", Place: next.place(), from: next.base, to: c.next - 1,
 			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base, c.next-1),
@@ -235,12 +243,24 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	}
 }
 
+// ends reports whether a witness says that the log ended at the offset behind c: the name of the next segment, or a producer
+// snapshot that was taken there.
+func (o *offsetOrder) ends(c placed, offset int64) bool {
+	if next := c.seg.dir.Next; next != nil {
+		return next.Base == offset
+	}
+	return slices.ContainsFunc(o.p.dir.All(), func(f *logdir.File) bool {
+		return f.Kind() == format.KindProducerSnapshot && !f.Name.Leftover() && f.Name.HasBase && f.Name.Base == offset
+	})
+}
+
 // ahead: offsets are missing before c.
 func (o *offsetOrder) ahead(c placed, want int64) {
 	switch {
 	case o.started && o.prev.seg != c.seg:
 		o.cross(c)
 		return
+	case o.unsure:
 	case o.started || c.pos == 0:
 		o.gap(want, c)
 	}
@@ -257,8 +277,10 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	case c.same(&prev):
 		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; consumers get its records twice",
 			Related: []Place{prev.place()}})
-	case next != nil && next.base == want+c.length():
-		o.wrongBase(c, want, next)
+	case next == nil && !c.same(&prev) && o.ends(c, want+c.length()):
+		o.wrongBase(c, want, nil)
+	case next != nil && (next.base == want+c.length() || o.unsure && next.base > want+c.length()):
+		o.wrongBase(c, next.base-c.length(), next)
 	case c.base == prev.base+int64(prev.count) && int64(prev.count) != prev.length():
 		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.seg.place(prev.pos, prev.size, prev.base, c.base-1),
 			from: prev.base, to: prev.next - 1,
@@ -269,7 +291,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.high = c.base
 		o.accept(c)
 	default:
-		o.found(c, Finding{Code: "offset-order", Place: c.place(),
+		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(),
 			Message:  fmt.Sprintf("offsets go back from %d to %d", want-1, c.base),
 			Evidence: []Evidence{{"base offset", itoa(want) + " or more", itoa(c.base)}},
 			Related:  []Place{prev.place()}})
@@ -294,13 +316,17 @@ func (o *offsetOrder) exchanged(c placed) {
 	}
 }
 
-// wrongBase: the batches on both sides leave room for c at another offset than it says.
+// wrongBase: the batches on both sides leave room for c at another offset than it says. next is nil if it is the last batch.
 func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
+	var related []Place
+	if next != nil {
+		related = []Place{next.place()}
+	}
 	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
-		Message: fmt.Sprintf("the base offset is %d, but the batches on both sides leave just %d–%d for these records; the checksum leaves "+
+		Message: fmt.Sprintf("the base offset is %d, but what comes before and behind leaves just %d–%d for these records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
-		Related:  []Place{next.place()}})
+		Related:  related})
 	o.outlier, o.missing = c, want
 	c.base, c.next = want, want+c.length()
 	o.accept(c)

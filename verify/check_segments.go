@@ -67,6 +67,7 @@ func (s *segment) sibling(kind format.Kind) string {
 // in others there is a gap in the offsets, which names it.
 func (s *segment) beyond(offset int64, place Place) {
 	s.cut = true
+	s.reached = max(s.reached, offset)
 	if f := s.tailFinding; f != nil && f.FirstOffset >= 0 {
 		f.LastOffset = max(f.LastOffset, offset)
 		f.to = max(f.to, offset)

@@ -24,6 +24,9 @@ var checkTimeIndex = Check{
 
 const timeSlot = 12 // bytes
 
+// mostLost bounds how many offsets a time index can show to be lost behind the last entry of the offset index.
+const mostLost = 1 << 20
+
 // timeFollower is the follower of checkTimeIndex.
 type timeFollower struct {
 	p       *partition
@@ -50,7 +53,9 @@ func (x *timeFollower) batch(_ *segment, b *format.Batch) {
 
 func (x *timeFollower) skip(seg *segment, _, _ int64, b *format.Batch, nextOffset int64) {
 	if b != nil && b.BaseOffset >= seg.nextOffset && (nextOffset < 0 || b.LastOffset < nextOffset) {
-		x.batch(seg, b)
+		ref := b.Ref()
+		ref.MaxTimestampMs = -1 // nothing vouches for it
+		x.check.Add(ref)
 	}
 }
 
@@ -114,7 +119,8 @@ func (x *timeFollower) lastEntry(seg *segment) {
 func (x *timeFollower) beyond(seg *segment) bool {
 	logical := x.times.Logical()
 	n := logical.Len()
-	if logical.Entry(n-1).Offset < seg.nextOffset || !seg.last && seg.dir.Next.Base <= seg.nextOffset {
+	last := logical.Entry(n - 1).Offset
+	if last < seg.nextOffset || last > max(seg.nextOffset, seg.reached)+mostLost || !seg.last && seg.dir.Next.Base <= seg.nextOffset {
 		return false
 	}
 	head := n
@@ -124,8 +130,8 @@ func (x *timeFollower) beyond(seg *segment) bool {
 	if v, bad := x.check.Finish(); bad && v.Slot < head {
 		return false
 	}
-	seg.beyond(logical.Entry(n-1).Offset, Place{File: x.file, Pos: logical.Position(head), Len: int64(n-head) * timeSlot,
-		FirstOffset: logical.Entry(head).Offset, LastOffset: logical.Entry(n - 1).Offset})
+	seg.beyond(last, Place{File: x.file, Pos: logical.Position(head), Len: int64(n-head) * timeSlot,
+		FirstOffset: logical.Entry(head).Offset, LastOffset: last})
 	return true
 }
 

@@ -55,7 +55,7 @@ func (x *txnFollower) batch(seg *segment, b *format.Batch) {
 	case event.Marker.Abort && event.Ended && here:
 		x.compare(seg, event.Txn.AbortedTxn)
 		x.next++
-	case event.Marker.Abort && event.Ended && x.n == x.index.Len():
+	case event.Marker.Abort && event.Ended && x.n == x.index.Len() && event.Txn.FirstOffset < b.BaseOffset:
 		x.missing(seg, event.Txn.AbortedTxn)
 	case event.Marker.Abort && here:
 		// The transaction began before what is left of the log, so that its first offset is not known.

@@ -76,6 +76,10 @@ type Finding struct {
 	// from and to are the offsets that are in doubt where they differ from Place's: what contradicts the log there may follow
 	// from this finding.
 	from, to int64
+	// reach is the position behind the damage, as far as it is one stretch; 0 for Pos + Len.
+	reach int64
+	// moved: what stands behind may not be where it was.
+	moved bool
 	// since is the last offset of the producer's batch before, if the finding is about what comes between two batches.
 	since int64
 }

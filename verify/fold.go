@@ -84,8 +84,14 @@ func foldExplained(found []*Finding) []*Finding {
 	return kept
 }
 
+// end is the position behind the damage.
+func (f *Finding) end() int64 { return max(f.reach, f.Pos+max(f.Len, 0)) }
+
 // absorb takes the places of a finding that follows from f.
 func (f *Finding) absorb(effect *Finding) {
+	if effect.File == f.File && effect.Pos >= f.Pos && effect.Pos <= f.end() {
+		f.reach = max(f.end(), effect.end())
+	}
 	f.relate(effect.Place)
 	for _, place := range effect.Related {
 		f.relate(place)
@@ -131,18 +137,22 @@ var traits = map[string]trait{
 	"transaction-state":   hides,
 	"batch-max-timestamp": times,
 
-	"index-missing":              0,
+	"index-missing":              ofIndex,
 	"index-invalid":              ofIndex,
-	"index-zero-slots":           0,
+	"index-zero-slots":           ofIndex,
+	"index-stray-bytes":          ofIndex,
 	"index-inexact":              ofIndex,
 	"index-sparse":               ofIndex,
 	"index-differs-from-rebuild": ofIndex,
 
 	"timeindex-invalid":              ofTime,
 	"timeindex-last-entry":           ofTime,
+	"timeindex-zero-slots":           ofTime,
+	"timeindex-stray-bytes":          ofTime,
 	"timeindex-inexact":              ofTime,
 	"timeindex-differs-from-rebuild": ofTime,
 
+	"txnindex-version":       ofTxnIndex,
 	"txnindex-entry":         ofTxnIndex,
 	"txnindex-entry-missing": ofTxnIndex,
 	"txnindex-stray-bytes":   ofTxnIndex,
@@ -162,13 +172,19 @@ func explains(cause, effect *Finding) bool {
 		return true
 	case by&(moves|hides) == 0 || from < 0:
 		return false
-	case effect.Code == "offset-gap":
-		return cause.Code == "segment-log-missing" && from == effect.FirstOffset
+	case effect.Code == "offset-gap" && cause.Code == "segment-log-missing":
+		return from == effect.FirstOffset
+	case cause.File == effect.File && of&moves != 0 && by&hides != 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
+		return true // what stands right behind damaged bytes is part of the same fault
+	case cause.File == effect.File && cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow"):
+		return of&moves != 0 || effect.Code == "batch-header"
 	case of&ofProducer != 0:
 		// The fault lies between the two batches that do not fit together, or is one of them.
 		return effect.since <= to && effect.LastOffset >= from
-	case of&ofTxnIndex != 0, of&ofTxn != 0:
-		return to >= effect.FirstOffset && from <= max(effect.LastOffset, effect.FirstOffset) || of&ofTxn != 0 && to >= effect.FirstOffset
+	case of&ofTxnIndex != 0:
+		return from <= max(effect.LastOffset, effect.FirstOffset)
+	case of&ofTxn != 0:
+		return to >= effect.FirstOffset || effect.Code == "marker-without-transaction" && from <= effect.FirstOffset
 	case of&ofSnapshot != 0:
 		return effect.LastOffset >= from
 	}
@@ -180,20 +196,19 @@ func explainsInSegment(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	of, by := traits[effect.Code], traits[cause.Code]
 	switch {
-	case of&(ofIndex|ofTime) != 0 && by&moves != 0:
+	case of&(ofIndex|ofTime) != 0 && (by&moves != 0 || cause.moved):
 		return cause.Code == "segment-name" || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
 			effect.Code == "timeindex-last-entry"
 	case of&(ofIndex|ofTime) != 0 && by&hides != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from || effect.Code == "timeindex-last-entry"
 	case of&ofTime != 0 && by&times != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset >= from
-	case of&ofTime != 0:
+	case cause.File == effect.File && by&of&(ofIndex|ofTime|ofTxnIndex) != 0:
+		// An index is judged as a whole: its worst finding, and of equal ones the first.
+		return cause.Severity > effect.Severity || cause.Severity == effect.Severity && cause.Code != effect.Code &&
+			(cause.Pos < effect.Pos || cause.Pos == effect.Pos && cause.Code < effect.Code)
+	case of&ofTime != 0 && by&ofIndex != 0:
 		return indexExplains(cause.Code, effect.Code)
-	case of&ofIndex != 0:
-		return cause.Code == "index-zero-slots" && effect.Code == "index-differs-from-rebuild"
-	case of&ofTxnIndex != 0 && cause.File == effect.File:
-		return cause.Code == "txnindex-version" || cause.Code == "txnindex-entry" && effect.Code == "txnindex-entry-missing" && sharePlace(cause, effect) ||
-			cause.Code == "txnindex-entry-missing" && effect.Code == "txnindex-stray-bytes"
 	}
 	return false
 }
@@ -201,15 +216,10 @@ func explainsInSegment(cause, effect *Finding) bool {
 // indexExplains: a look-up by time goes through the offset index, and a rebuild writes both together.
 func indexExplains(cause, effect string) bool {
 	switch cause {
-	case "index-missing", "index-sparse", "index-inexact", "index-differs-from-rebuild":
+	case "index-missing", "index-sparse", "index-stray-bytes", "index-inexact", "index-differs-from-rebuild":
 		return effect == "timeindex-differs-from-rebuild" || effect == "timeindex-inexact" && cause == "index-inexact"
 	case "index-invalid", "index-zero-slots":
 		return effect == "timeindex-invalid" || effect == "timeindex-differs-from-rebuild"
 	}
 	return false
-}
-
-// sharePlace reports whether an entry that is wrong stands where another one is missing.
-func sharePlace(wrong, missing *Finding) bool {
-	return wrong.FirstOffset == missing.FirstOffset || wrong.LastOffset == missing.LastOffset
 }

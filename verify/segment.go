@@ -30,8 +30,9 @@ type segment struct {
 	timestamps       bool  // some batch has a timestamp
 	tail             *format.Hole
 	tailFinding      *Finding
-	damaged          bool // some bytes could not be read as batches
-	cut              bool // an index shows that the log once went on behind its end
+	reached          int64 // the last offset that an index shows to have been there
+	damaged          bool  // some bytes could not be read as batches
+	cut              bool  // an index shows that the log once went on behind its end
 }
 
 // windowBytes is how much of a file is brought into memory with one call.
