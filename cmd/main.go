@@ -76,6 +76,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 
 	root.AddCommand(
 		newDumpCommand(env),
+		newExplainCommand(env),
 		newVerifyCommand(env),
 		newRetentionCommand(env),
 		newLookupCommand(env),

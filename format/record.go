@@ -130,6 +130,10 @@ func (r *RecordReader) PlainErr() bool { return r.compressed && !r.codecFailed }
 // is what came out before.
 func (r *RecordReader) Plain() []byte { return r.buf }
 
+// OffsetShift is what a wrapper of magic 1 adds to the offsets of the messages inside: its own offset minus the last of
+// theirs. It is 0 for everything else.
+func (r *RecordReader) OffsetShift() int64 { return r.shift }
+
 // Err is what stopped Next early: an *Error. Positions are as in Record.Pos, those of codec failures in the file.
 func (r *RecordReader) Err() error { return r.err }
 

@@ -193,3 +193,6 @@ func visibleWidth(cell string) int {
 	}
 	return len(cell)
 }
+
+// Width is the number of columns that text takes on a terminal: none for its colours, two for a wide character.
+func Width(text string) int { return visibleWidth(text) }

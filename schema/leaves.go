@@ -110,6 +110,8 @@ func (w *leafWalk) children(at int32, path string) bool {
 			own = join(path, "taggedFields")
 		case n.kind == nodeUnknownTag:
 			own = join(path, "tag"+strconv.FormatInt(n.num, 10))
+		case n.kind == nodeBrokenTag:
+			own = join(path, nodes[at].member.sub.tagName(n.num))
 		default:
 			own = join(path, n.member.name)
 		}
@@ -127,11 +129,24 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// tagName is the name of a tagged field, also of one that the table does not have.
+func (l *layout) tagName(tag int64) string {
+	for i := range l.fields {
+		if m := &l.fields[i]; m.tag >= 0 && int64(m.tag) == tag {
+			return m.name
+		}
+	}
+	return "tag" + strconv.FormatInt(tag, 10)
+}
+
 // node emits the bytes of a node itself: tag and size, length, content.
 func (w *leafWalk) node(n *node, path string) bool {
 	m := n.member
-	if n.kind == nodeTags {
+	switch n.kind {
+	case nodeTags:
 		return w.varint(path, "number of tagged fields")
+	case nodeBrokenTag:
+		return w.varint(path+".tag", "tag") && w.varint(path+".size", "size of the tagged field")
 	}
 	tagged := n.kind == nodeUnknownTag || m.tag >= 0 && n.kind != nodeElement
 	if tagged && !(w.varint(path+".tag", "tag") && w.varint(path+".size", "size of the tagged field")) {

@@ -64,6 +64,7 @@ const (
 	nodeElement    // a string or struct in an array
 	nodeTags       // the count in front of a struct's tagged fields
 	nodeUnknownTag // a tagged field that the table does not have
+	nodeBrokenTag  // tag and size of a tagged field whose content, or size, could not be read
 )
 
 // tape holds one decoded message: its values in the order of their bytes. It is reused, so that decoding allocates
@@ -360,9 +361,14 @@ func (t *tape) readTags(at int32, l *layout) bool {
 		start := int32(t.c.Offset())
 		tag := int32(t.c.Uvarint("tag"))
 		size := int32(t.c.Uvarint("size of a tagged field"))
-		if !t.c.OK() || !t.readTag(l, start, tag, size) {
-			return false
+		known := len(t.nodes)
+		if t.c.OK() && t.readTag(l, start, tag, size) {
+			continue
 		}
+		if len(t.nodes) == known {
+			t.push(nil, nodeBrokenTag, start, start, int64(tag))
+		}
+		return false
 	}
 	return true
 }

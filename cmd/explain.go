@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kseg/explain"
+	"kseg/logdir"
+)
+
+// explainOptions are the flags of kseg explain.
+type explainOptions struct {
+	outputOptions
+	MaxBatchBytes           int64
+	BaseOffset              *int64
+	Offset, Position, Entry *int64
+	All, Terse              bool
+}
+
+// AddFlags defines the flags of explain.
+func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "What to show", func(fs *pflag.FlagSet) {
+		fs.Var(&optionalNumber{&o.Offset}, "offset", "the batch or entry that holds this offset: `N`")
+		fs.Var(&optionalNumber{&o.Position}, "position", "the batch or entry that holds this byte of the file: `P`")
+		fs.Var(&optionalNumber{&o.Entry}, "entry", "the batch or entry with this number, counted from 0: `I`")
+		fs.BoolVar(&o.All, "all", false, "the whole file")
+		fs.BoolVar(&o.Terse, "terse", false, "without the meanings")
+		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a file whose name does not tell: `N`")
+		o.MaxBatchBytes = defaultMaxBatchBytes
+		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than this `SIZE`")
+	})
+	o.outputOptions.AddFlags(fs, "text", "json")
+}
+
+func newExplainCommand(env *Env) *cobra.Command {
+	var o explainOptions
+	c := &cobra.Command{
+		Use:   "explain FILE | CODE",
+		Short: "Show every byte and what it means",
+		Example: `  kseg explain orders-0/00000000000000000000.log                  # the first batch, byte by byte
+  kseg explain orders-0/00000000000000000000.log --offset 64      # the batch with this offset
+  kseg explain orders-0/00000000000000000000.log --position 1845  # where verify found something
+  kseg explain orders-0/00000000000000000000.index --entry 3
+  kseg explain orders-0/00000000000000000000.log --all -o json    # every byte of the file in one leaf
+  kseg explain size --records 1000 --value-bytes 11               # bytes on disk`,
+		Long: `Shows the bytes of one batch, index entry, snapshot or checkpoint beside their meaning: position, hexadecimal digits,
+characters, field, value, and why. Every byte of what is shown is in exactly one row. Varints show their steps from bytes to
+number; compressed records are shown from the decompressed bytes, at positions like z+12; records of internal topics are
+decoded. What is damaged is shown in place, with what was wanted.
+
+Without a choice it is the first batch or entry. With --payload redacted the bytes of keys, values, header values and
+compressed data become dots, so that the output can be pasted into a ticket.
+
+explain size computes how many bytes records take on disk. A file called "size" is given as ./size.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf("explain takes one FILE, but %d were given", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runExplain(c.Context(), env, &o, args[0]) },
+	}
+	o.AddFlags(c.Flags())
+	c.AddCommand(newExplainSizeCommand(env))
+	return c
+}
+
+func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) error {
+	chosen := 0
+	for _, given := range []bool{o.Offset != nil, o.Position != nil, o.Entry != nil, o.All} {
+		if given {
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		return usageErrorf("--offset, --position, --entry and --all choose what to show: give one of them")
+	}
+	f, err := openFile(env, arg, o.BaseOffset)
+	if err != nil {
+		return err
+	}
+	err = explain.Run(ctx, f, o.options(env), env.Stdout, env.Stderr)
+	switch {
+	case errors.Is(err, explain.ErrNotAsked):
+		return &usageError{err}
+	case errors.Is(err, explain.ErrNoHit):
+		env.notef("%v", err)
+		return errFound
+	}
+	return err
+}
+
+// openFile finds the one file that a verb works on.
+func openFile(env *Env, arg string, base *int64) (*logdir.File, error) {
+	set, err := logdir.Open([]string{arg}, logdir.Options{BaseOffset: base})
+	if errors.Is(err, logdir.ErrUsage) {
+		return nil, &usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range set.Operands {
+		switch {
+		case op.Err != nil:
+		case op.File != nil:
+			return op.File, nil
+		default:
+			return nil, usageErrorf("%s is a directory; explain takes one file%s", arg, firstOf(op.Files()))
+		}
+	}
+	if err := env.report(set.Problems); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: %w", arg, logdir.ErrNothing)
+}
+
+// firstOf suggests a file of a directory.
+func firstOf(files []*logdir.File) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return ", such as " + files[0].Display
+}
+
+// options turns the flags into what the package explain takes.
+func (o *explainOptions) options(env *Env) explain.Options {
+	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, All: o.All,
+		Offset: o.Offset, Position: o.Position, Entry: o.Entry, MaxBatchBytes: o.MaxBatchBytes}
+	if env.StdoutTerminal {
+		out.Width = env.Width
+	}
+	if o.Format == "json" {
+		out.Output = explain.JSON
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+// Package explain shows what each byte of a file is for: position, hexadecimal digits, characters, field, value and meaning.
+// The layouts come from format.Describe, those of internal topics' records from schema; here are the words. It also
+// computes how many bytes records take on disk.
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/render"
+	"kseg/schema"
+)
+
+// Output is the form of the data.
+type Output uint8
+
+// The forms.
+const (
+	Text Output = iota
+	JSON
+)
+
+// Options choose what is shown, and how.
+type Options struct {
+	Output  Output
+	Theme   render.Theme
+	Payload render.Payload
+	Terse   bool // without meanings
+	Width   int  // columns of the terminal, to which meanings are wrapped; 0: they are not
+	// All shows the whole file. Otherwise at most one of Offset, Position and Entry (nil: not given) says what to show;
+	// without one it is the first batch or entry.
+	All                     bool
+	Offset, Position, Entry *int64
+	MaxBatchBytes           int64
+}
+
+// ErrNoHit means that the file has no batch or entry like the one asked for.
+var ErrNoHit = errors.New("not in this file")
+
+// ErrNotAsked means a choice that a kind of file does not have.
+var ErrNotAsked = errors.New("no such choice")
+
+// explainer shows one file.
+type explainer struct {
+	ctx    context.Context
+	opts   *Options
+	file   *logdir.File
+	data   []byte
+	base   int64 // of the segment, −1 if unknown
+	rr     *format.RecordReader
+	sink   sink
+	notes  io.Writer
+	around *surroundings
+	topic  schema.Topic
+	schema *schema.Decoder
+	scene  scene
+	err    error // of the sink
+	tooBig error
+}
+
+// sink takes what is to be shown, in order.
+type sink interface {
+	// title begins a batch, a hole, or a file's entries.
+	title(text string, notes []string) error
+	// plain begins the decompressed records of a batch.
+	plain(text string) error
+	field(f *field) error
+	// missing says what is at fault without bytes of its own.
+	missing(text string) error
+}
+
+// Run shows f to out, and says on errOut how to go on. The error wraps ErrNoHit or ErrNotAsked, format.ErrTooLarge where a
+// batch could not be opened for its size (all else is shown), or is one of reading or writing.
+func Run(ctx context.Context, f *logdir.File, opts Options, out, errOut io.Writer) error {
+	return f.View(func(data []byte) error {
+		e := &explainer{ctx: ctx, opts: &opts, file: f, data: data, base: -1, notes: errOut, topic: topicOf(f),
+			rr: format.NewRecordReader(opts.MaxBatchBytes, nil), schema: schema.NewDecoder()}
+		if f.Name.HasBase {
+			e.base = f.Name.Base
+		}
+		e.around = &surroundings{file: f}
+		return e.run(out)
+	})
+}
+
+func (e *explainer) run(out io.Writer) error {
+	if len(e.data) == 0 {
+		e.note("%s is empty: there is no byte to explain", e.file.Display)
+		return nil
+	}
+	lines := &lineWriter{out: out}
+	if e.opts.Output == JSON {
+		e.sink = &jsonSink{out: lines, file: e.file.Rel, payload: e.opts.Payload, terse: e.opts.Terse}
+	} else {
+		e.sink = newTextSink(lines, e.opts, int64(len(e.data)))
+	}
+	var err error
+	if kind := e.file.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
+		err = e.segment()
+	} else {
+		err = e.entries()
+	}
+	if flushErr := lines.flush(); flushErr != nil {
+		return flushErr
+	}
+	return errors.Join(err, e.tooBig)
+}
+
+// note says something beside the data.
+func (e *explainer) note(format string, args ...any) {
+	fmt.Fprintf(e.notes, "kseg: %s\n", render.Escaped(fmt.Sprintf(format, args...)))
+}
+
+// topicOf is the internal topic that the records of f belong to.
+func topicOf(f *logdir.File) schema.Topic {
+	if f.Kind() == format.KindCheckpoint {
+		return schema.Metadata
+	}
+	if dir, ok := f.Dir(); ok {
+		return schema.TopicFor(dir.String())
+	}
+	return schema.None
+}
+
+// lineWriter gathers lines, so that a field costs no system call.
+type lineWriter struct {
+	out io.Writer
+	buf []byte
+	err error
+}
+
+const flushBytes = 64 << 10
+
+func (w *lineWriter) write(line []byte) error {
+	w.buf = append(w.buf, line...)
+	if len(w.buf) >= flushBytes {
+		return w.flush()
+	}
+	return w.err
+}
+
+func (w *lineWriter) flush() error {
+	if w.err == nil && len(w.buf) > 0 {
+		_, w.err = w.out.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+	return w.err
+}

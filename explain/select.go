@@ -1,0 +1,244 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"kseg/format"
+)
+
+// chosen reports whether the options say what to show.
+func (o *Options) chosen() bool {
+	return o.All || o.Offset != nil || o.Position != nil || o.Entry != nil
+}
+
+// segment shows batches and holes of a .log or .checkpoint.
+func (e *explainer) segment() error {
+	parts := format.NewParts(e.data, e.base)
+	shown := 0
+	for i := 0; parts.Next(); i++ {
+		if err := e.ctx.Err(); err != nil {
+			return err
+		}
+		p := parts.Part()
+		if !e.wanted(p, i) {
+			if e.past(p) {
+				break
+			}
+			continue
+		}
+		if err := e.part(p, shown); err != nil {
+			return err
+		}
+		if shown++; !e.opts.All {
+			if !e.opts.chosen() && parts.Next() {
+				e.note("that was the first of several batches: choose one by --entry I, --offset N or --position P, or give --all")
+			}
+			return nil
+		}
+	}
+	if shown == 0 {
+		return e.noHit("batch")
+	}
+	return nil
+}
+
+// wanted reports whether the part with this number is to be shown.
+func (e *explainer) wanted(p *format.Part, number int) bool {
+	o := e.opts
+	switch {
+	case o.Offset != nil:
+		return p.Batch != nil && *o.Offset <= p.Batch.LastOffset && (p.Batch.Legacy() || *o.Offset >= p.Batch.BaseOffset)
+	case o.Position != nil:
+		return *o.Position >= p.Start && *o.Position < p.End
+	case o.Entry != nil:
+		return int64(number) == *o.Entry
+	}
+	return true
+}
+
+// past reports whether what was asked for would have come before p.
+func (e *explainer) past(p *format.Part) bool {
+	return e.opts.Position != nil && *e.opts.Position < p.Start
+}
+
+// noHit is the error of a choice that nothing matches.
+func (e *explainer) noHit(what string) error {
+	o := e.opts
+	switch {
+	case o.Offset != nil:
+		return fmt.Errorf("%s: offset %d is %w; kseg lookup finds the segment it would be in", e.file.Display, *o.Offset, ErrNoHit)
+	case o.Position != nil:
+		return fmt.Errorf("%s: byte %d is %w, which has %d", e.file.Display, *o.Position, ErrNoHit, len(e.data))
+	}
+	return fmt.Errorf("%s: %s %d is %w; they are counted from 0", e.file.Display, what, *o.Entry, ErrNoHit)
+}
+
+// entries shows what a file of any other kind holds.
+func (e *explainer) entries() error {
+	kind := e.file.Kind()
+	if e.opts.Offset != nil {
+		entry, err := e.entryOf(kind, *e.opts.Offset)
+		if err != nil {
+			return err
+		}
+		if entry < 0 {
+			return e.noHit("entry")
+		}
+		e.opts.Entry = &entry
+	}
+	shown, more := 0, false
+	for l := range format.Describe(kind, e.data, e.base, e.rr) {
+		if !e.wantedLeaf(&l) {
+			more = more || l.Entry > 0
+			if shown > 0 && e.opts.chosen() {
+				break
+			}
+			continue
+		}
+		if shown == 0 {
+			if err := e.sink.title(e.fileTitle(), nil); err != nil {
+				return err
+			}
+		}
+		shown++
+		if err := e.leaf(l); err != nil {
+			return err
+		}
+	}
+	switch {
+	case shown == 0:
+		return e.noHit("entry")
+	case more && !e.opts.chosen():
+		e.note("that was the first of several entries: choose one by --entry I or --position P, or give --all")
+	}
+	return e.ctx.Err()
+}
+
+// wantedLeaf reports whether a leaf is to be shown. A position chooses the whole entry, or the leaf outside of entries.
+func (e *explainer) wantedLeaf(l *format.Leaf) bool {
+	o := e.opts
+	switch {
+	case o.All:
+		return true
+	case o.Position != nil:
+		return *o.Position >= l.Start && *o.Position < l.End || l.Entry >= 0 && int64(l.Entry) == e.entryAt(*o.Position)
+	case o.Entry != nil:
+		return int64(l.Entry) == *o.Entry
+	}
+	return l.Entry <= 0 && (l.Entry == 0 || l.Role == format.RoleField || l.Start == 0)
+}
+
+// entryAt is the entry that holds the byte, −1 if none does. It is asked for every leaf, so the answer is kept.
+func (e *explainer) entryAt(position int64) int64 {
+	if e.scene.entryAt == nil {
+		entry := int64(-1)
+		for l := range format.Describe(e.file.Kind(), e.data, e.base, e.rr) {
+			if position >= l.Start && position < l.End {
+				entry = int64(l.Entry)
+				break
+			}
+		}
+		e.scene.entryAt = &entry
+	}
+	return *e.scene.entryAt
+}
+
+// entryOf is the entry of a file that stands for an offset: the one that a look-up starts from, the transaction, the
+// leader epoch. It is −1 if there is none.
+func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
+	base := max(e.base, 0)
+	switch kind {
+	case format.KindOffsetIndex:
+		x := format.NewOffsetIndex(e.data, base).Logical()
+		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
+	case format.KindTimeIndex:
+		x := format.NewTimeIndex(e.data, base).Logical()
+		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
+	case format.KindTxnIndex:
+		x := format.NewTxnIndex(e.data)
+		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).FirstOffset <= offset && offset <= x.Entry(i).LastOffset }), nil
+	case format.KindLeaderEpochCheckpoint:
+		epochs, err := format.DecodeLeaderEpochs(e.data)
+		if err != nil {
+			return -1, err
+		}
+		return lastWhere(len(epochs.Entries), func(i int) bool { return epochs.Entries[i].StartOffset <= offset }), nil
+	}
+	return -1, fmt.Errorf("%w: a %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked, kind.Title())
+}
+
+func lastWhere(n int, holds func(int) bool) int64 {
+	for i := n - 1; i >= 0; i-- {
+		if holds(i) {
+			return int64(i)
+		}
+	}
+	return -1
+}
+
+// part shows a batch or a hole; index is what its paths call it.
+func (e *explainer) part(p *format.Part, index int) error {
+	title, notes := e.partTitle(p)
+	if err := e.sink.title(title, notes); err != nil {
+		return err
+	}
+	e.scene.begin(p)
+	e.err = nil
+	_, fault := p.Describe(index, e.rr, func(l format.Leaf) bool {
+		if l.Plain && !e.scene.plain {
+			e.scene.plain = true
+			e.err = e.sink.plain(e.plainTitle(p.Batch))
+		}
+		if e.err == nil {
+			e.err = e.leaf(l)
+		}
+		return e.err == nil
+	})
+	if e.err != nil {
+		return e.err
+	}
+	return e.unsaid(p, fault)
+}
+
+// unsaid tells a fault that no leaf has shown, since it has no bytes.
+func (e *explainer) unsaid(p *format.Part, fault error) error {
+	var f *format.Error
+	switch {
+	case fault == nil:
+		return nil
+	case errors.Is(fault, format.ErrTooLarge):
+		e.tooBig = fmt.Errorf("%s: the records of the batch at byte %d are not shown: %w; give a larger --max-batch-bytes", e.file.Display, p.Start, fault)
+		return nil
+	case errors.As(fault, &f) && !e.scene.said(f):
+		return e.sink.missing(wrong(f))
+	}
+	return nil
+}
+
+// fileTitle heads the entries of a file.
+func (e *explainer) fileTitle() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s, %s", e.file.Display, e.file.Kind().Title(), bytesOf(int64(len(e.data))))
+	if n, ok := e.entryCount(); ok {
+		fmt.Fprintf(&b, ", %s", entriesOf(n))
+	}
+	return b.String()
+}
+
+// entryCount is the number of entries of an index or snapshot.
+func (e *explainer) entryCount() (int, bool) {
+	switch e.file.Kind() {
+	case format.KindOffsetIndex:
+		return format.NewOffsetIndex(e.data, 0).Logical().Len(), true
+	case format.KindTimeIndex:
+		return format.NewTimeIndex(e.data, 0).Logical().Len(), true
+	case format.KindTxnIndex:
+		return format.NewTxnIndex(e.data).Len(), true
+	case format.KindProducerSnapshot:
+		s, _ := format.DecodeProducerSnapshot(e.data)
+		return s.Len(), true
+	}
+	return 0, false
+}

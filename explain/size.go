@@ -1,0 +1,229 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+
+	"kseg/format"
+)
+
+// maxRecordOverhead is what a producer reserves for a record's own fields when it allocates a batch
+// (DefaultRecord.MAX_RECORD_OVERHEAD), in bytes.
+const maxRecordOverhead = 21
+
+// compressionMargin is by how much a producer distrusts its estimate of the compression ratio
+// (MemoryRecordsBuilder.COMPRESSION_RATE_ESTIMATION_FACTOR).
+const compressionMargin = 1.05
+
+// The steps in which a producer corrects its estimate (CompressionRatioEstimator).
+const (
+	ratioImproves     = 0.005
+	ratioDeteriorates = 0.05
+)
+
+// Close says why a producer closed a batch.
+type Close uint8
+
+// The reasons.
+const (
+	ClosedFull Close = iota // the next record had no room
+	ClosedEnd               // there was no next record
+)
+
+// PredictedBatch is one batch, or several equal ones in a row.
+type PredictedBatch struct {
+	Times   int64 // how many of them
+	Records int64 // in each
+	Bytes   int64 // each, its header included
+	Limit   int64 // bytes to which the batch was filled
+	// Filled is the size that the producer compared with Limit: exact without compression, else by its estimate.
+	Filled int64
+	// Next is the size of the record that had no room.
+	Next   int64
+	Reason Close
+}
+
+// filler decides when a producer closes a batch: RecordAccumulator and MemoryRecordsBuilder.hasRoomFor. A batch closes
+// before a record that would not fit into max(1, batch.size, what its first record may take at most).
+type filler struct {
+	batchSize int64
+	codec     format.Codec
+	ratio     float32 // estimated, of the present batch
+	estimate  float32 // for the next
+	limit     int64
+	plain     int64 // bytes of the records, uncompressed
+	records   int64
+	baseMs    int64
+}
+
+func newFiller(batchSize int64, codec format.Codec) *filler {
+	return &filler{batchSize: batchSize, codec: codec, estimate: 1}
+}
+
+// begin starts a batch with a first record of that content and timestamp.
+func (f *filler) begin(content, timestampMs int64) {
+	f.limit = max(1, f.batchSize, format.BatchHeaderSize+maxRecordOverhead+content)
+	f.plain, f.records, f.baseMs, f.ratio = 0, 0, timestampMs, f.estimate
+}
+
+// filled is the size of the batch as the producer takes it to be.
+func (f *filler) filled() int64 {
+	if f.codec == format.CodecNone {
+		return format.BatchHeaderSize + f.plain
+	}
+	return format.BatchHeaderSize + int64(float32(f.plain)*f.ratio*compressionMargin)
+}
+
+// next is the size of a record if it were the batch's next.
+func (f *filler) next(content, timestampMs int64) int64 {
+	return format.RecordSize(timestampMs-f.baseMs, int32(f.records), content)
+}
+
+// hasRoom reports whether a record of that size still goes into the batch; the first always does.
+func (f *filler) hasRoom(size int64) bool {
+	filled := f.filled()
+	return f.records == 0 || f.limit > filled && f.limit >= filled+size
+}
+
+func (f *filler) add(size int64) {
+	f.plain += size
+	f.records++
+}
+
+// observe corrects the estimate by the size that the records of a closed batch compressed to.
+func (f *filler) observe(compressed int64) {
+	observed := float32(compressed) / float32(f.plain)
+	switch {
+	case observed > f.estimate:
+		f.estimate = max(f.estimate+ratioDeteriorates, observed)
+	case observed < f.estimate:
+		f.estimate = max(f.estimate-ratioImproves, observed)
+	}
+}
+
+// SizeOptions describe records that are all alike, and the producer that sends them.
+type SizeOptions struct {
+	Records              int64
+	KeyBytes, ValueBytes int64      // −1: null
+	Headers              [][2]int64 // bytes of key and value; a value of −1 is null
+	TimestampStepMs      int64      // from record to record
+	BatchSize            int64      // batch.size
+	Codec                format.Codec
+}
+
+// content is what key, value and headers of each record take, in bytes.
+func (o *SizeOptions) content() int64 {
+	size := format.FieldSize(o.KeyBytes) + format.FieldSize(o.ValueBytes) + format.VarintSize(int64(len(o.Headers)))
+	for _, h := range o.Headers {
+		size += format.FieldSize(h[0]) + format.FieldSize(h[1])
+	}
+	return size
+}
+
+// sample is a record like all of them, with a text that repeats in its key, value and headers.
+func (o *SizeOptions) sample() *format.Record {
+	text := func(n int64) []byte {
+		if n < 0 {
+			return nil
+		}
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "hello-kafka"[i%11]
+		}
+		return b
+	}
+	r := &format.Record{Key: text(o.KeyBytes), Value: text(o.ValueBytes), HeaderCount: len(o.Headers)}
+	for _, h := range o.Headers {
+		r.Headers = format.AppendHeader(r.Headers, text(h[0]), text(h[1]))
+	}
+	return r
+}
+
+// Predict computes the batches that a producer makes of the records, if all go to one partition and none waits so long that
+// it is sent before its batch is full. Without compression the sizes are exact; with it they are about what they would be for
+// records that are all equal, by the codecs of this program. The batches come in order; equal full ones are one item.
+func Predict(o SizeOptions) ([]PredictedBatch, error) {
+	p := predictor{o: &o, f: newFiller(o.BatchSize, o.Codec), content: o.content()}
+	if o.Codec != format.CodecNone {
+		p.record = o.sample()
+	}
+	for left := o.Records; left > 0; {
+		before := p.f.estimate
+		b, err := p.batch(left)
+		if err != nil {
+			return nil, err
+		}
+		left -= b.Records
+		if b.Reason == ClosedFull && p.f.estimate == before {
+			b.Times += (left - 1) / b.Records // all later full batches are like this one
+			left -= (b.Times - 1) * b.Records
+		}
+		p.batches = append(p.batches, b)
+	}
+	return p.batches, nil
+}
+
+// predictor holds what Predict reuses from batch to batch.
+type predictor struct {
+	o        *SizeOptions
+	f        *filler
+	content  int64
+	record   *format.Record // nil without compression
+	plain    []byte
+	compress format.Compressor
+	batches  []PredictedBatch
+}
+
+// batch fills one batch from at most left records.
+func (p *predictor) batch(left int64) (PredictedBatch, error) {
+	f := p.f
+	f.begin(p.content, 0)
+	p.plain = p.plain[:0]
+	out := PredictedBatch{Times: 1, Limit: f.limit, Reason: ClosedEnd}
+	for f.records < left {
+		at := f.records * p.o.TimestampStepMs
+		size := f.next(p.content, at)
+		if !f.hasRoom(size) {
+			out.Reason, out.Next = ClosedFull, size
+			break
+		}
+		if p.record != nil {
+			p.plain = format.AppendRecord(p.plain, p.record, at, int32(f.records))
+		}
+		f.add(size)
+	}
+	out.Records, out.Filled = f.records, f.filled()
+	out.Bytes = format.BatchHeaderSize + f.plain
+	if p.record != nil {
+		packed, err := p.compress.Size(p.o.Codec, p.plain)
+		if err != nil {
+			return out, err
+		}
+		f.observe(packed)
+		out.Bytes = format.BatchHeaderSize + packed
+	}
+	return out, nil
+}
+
+// Total sums up batches: records and bytes.
+func Total(batches []PredictedBatch) (records, bytes, count int64) {
+	for _, b := range batches {
+		records += b.Times * b.Records
+		bytes += b.Times * b.Bytes
+		count += b.Times
+	}
+	return records, bytes, count
+}
+
+// Check refuses what no producer can send: a record of 2 GiB or more, and with a codec one too large to try it on.
+func (o *SizeOptions) Check() error {
+	size := format.RecordSize(0, 0, o.content())
+	if size > math.MaxInt32-format.BatchHeaderSize {
+		return fmt.Errorf("a record of %s: no batch can hold it, since sizes are 32-bit numbers", bytesOf(size))
+	}
+	const most = 64 << 20
+	if o.Codec != format.CodecNone && size > most {
+		return fmt.Errorf("a record of %s is too large to try a codec on; the most is %s", bytesOf(size), bytesOf(most))
+	}
+	return nil
+}
