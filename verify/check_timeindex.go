@@ -54,8 +54,11 @@ func (x *timeFollower) batch(_ *segment, b *format.Batch) {
 func (x *timeFollower) skip(seg *segment, _, _ int64, b *format.Batch, nextOffset int64) {
 	if b != nil && b.BaseOffset >= seg.nextOffset && (nextOffset < 0 || b.LastOffset < nextOffset) {
 		ref := b.Ref()
-		ref.MaxTimestampMs = -1 // nothing vouches for it
+		if x.times.Logical().Lookup(b.MaxTimestamp) != (format.TimeEntry{TimestampMs: b.MaxTimestamp, Offset: b.LastOffset}) {
+			ref.MaxTimestampMs = -1 // nothing vouches for it
+		}
 		x.check.Add(ref)
+		x.rebuilt.add(ref)
 	}
 }
 
