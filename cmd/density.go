@@ -83,10 +83,10 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 	comparison := &lookup.Comparison{MaxMapCount: o.MaxMapCount}
 	bar := o.progress(env, logBytes(partitions))
 	for _, p := range partitions {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, incomplete)
+		rows, err := p.Density(ctx, o.Intervals, bar.Add)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		rows, err := p.Density(o.Intervals, bar.Add)
 		if err != nil {
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue

@@ -133,10 +133,10 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 	}
 	missed := false
 	for _, p := range partitions {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, incomplete)
+		r, err := o.one(ctx, p, timestampMs)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		r, err := o.one(p, timestampMs)
 		if err != nil {
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue
@@ -168,12 +168,12 @@ func (o *lookupOptions) timestamp(env *Env) (int64, error) {
 	return ms, nil
 }
 
-func (o *lookupOptions) one(p *lookup.Partition, timestampMs int64) (*lookup.Result, error) {
+func (o *lookupOptions) one(ctx context.Context, p *lookup.Partition, timestampMs int64) (*lookup.Result, error) {
 	options := lookup.Options{Interval: orNone(o.Interval), Records: o.Records}
 	if o.Offset != nil {
-		return p.LookupOffset(*o.Offset, options)
+		return p.LookupOffset(ctx, *o.Offset, options)
 	}
-	return p.LookupTimestamp(timestampMs, options)
+	return p.LookupTimestamp(ctx, timestampMs, options)
 }
 
 func orNone(n *int64) int64 {
@@ -228,10 +228,10 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 	options := lookup.Options{Interval: orNone(o.Interval)}
 	var plot *lookup.Plot
 	for _, p := range partitions {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, incomplete)
+		s, err := p.Sweep(ctx, options, bar.Add)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		s, err := p.Sweep(options, bar.Add)
 		if err != nil {
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue

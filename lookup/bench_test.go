@@ -62,7 +62,7 @@ func bareWalk(log []byte) (batches int64, lastOffset int64) {
 // Kafka's own class says of itself when it is timed on the same machine.
 func BenchmarkTranslate(b *testing.B) {
 	p := benchPartition(b)
-	err := p.view(p.Segments[0], func(s *Segment) error {
+	err := p.view(b.Context(), p.Segments[0], func(s *Segment) error {
 		s.Index = s.Rebuilt(DefaultInterval).OffsetIndex()
 		end := s.Survey().NextOffset
 		r := rand.New(rand.NewPCG(3, 4))
@@ -83,8 +83,10 @@ func BenchmarkTranslate(b *testing.B) {
 // walk over the same headers.
 func BenchmarkSweep(b *testing.B) {
 	p := benchPartition(b)
-	bare := func() error { return p.view(p.Segments[0], func(s *Segment) error { bareWalk(s.Log); return nil }) }
-	sweep := func() error { _, err := p.Sweep(Options{Interval: DefaultInterval}, nil); return err }
+	bare := func() error {
+		return p.view(b.Context(), p.Segments[0], func(s *Segment) error { bareWalk(s.Log); return nil })
+	}
+	sweep := func() error { _, err := p.Sweep(b.Context(), Options{Interval: DefaultInterval}, nil); return err }
 	start := time.Now()
 	const walks = 10
 	for range walks {

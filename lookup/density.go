@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -63,8 +64,8 @@ func (d *Density) SameCost(o *Density) bool {
 
 // Density measures the partition's indexes as they are and as each of the intervals would make them, in one pass over the
 // logs. The first row is the files' own.
-func (p *Partition) Density(intervals []int64, progress Progress) ([]*Density, error) {
-	rows, err := p.measureDensity(intervals, progress)
+func (p *Partition) Density(ctx context.Context, intervals []int64, progress Progress) ([]*Density, error) {
+	rows, err := p.measureDensity(ctx, intervals, progress)
 	if err != nil || !rows[0].PerAppend {
 		return rows, err
 	}
@@ -72,7 +73,7 @@ func (p *Partition) Density(intervals []int64, progress Progress) ([]*Density, e
 	if p.TopicInterval >= 0 {
 		with[0] = p.TopicInterval
 	}
-	gain, err := p.measureDensity(with, nil)
+	gain, err := p.measureDensity(ctx, with, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (p *Partition) Density(intervals []int64, progress Progress) ([]*Density, e
 	return rows, nil
 }
 
-func (p *Partition) measureDensity(intervals []int64, progress Progress) ([]*Density, error) {
+func (p *Partition) measureDensity(ctx context.Context, intervals []int64, progress Progress) ([]*Density, error) {
 	if len(p.Segments) == 0 {
 		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
 	}
@@ -89,7 +90,7 @@ func (p *Partition) measureDensity(intervals []int64, progress Progress) ([]*Den
 		m.rows = append(m.rows, &densityRow{supposed: n})
 	}
 	for _, seg := range p.Segments {
-		if err := m.measure(seg); err != nil {
+		if err := m.measure(ctx, seg); err != nil {
 			return nil, err
 		}
 	}
@@ -104,14 +105,13 @@ func (p *Partition) measureDensity(intervals []int64, progress Progress) ([]*Den
 type densityMeter struct {
 	p         *Partition
 	progress  Progress
-	entries   format.IntervalInference
+	evidence  evidence
 	rows      []*densityRow
 	smallest  int64 // batch with another behind it
 	largest   int64
 	indexable int64 // batches that are not the first of their segment
 	logBytes  int64
 	missing   int
-	perAppend bool
 }
 
 type densityRow struct {
@@ -121,8 +121,8 @@ type densityRow struct {
 }
 
 // measure walks the headers of one segment, feeding all the supposed indexes at once, and sweeps each.
-func (m *densityMeter) measure(seg *logdir.Segment) error {
-	return m.p.view(seg, func(s *Segment) error {
+func (m *densityMeter) measure(ctx context.Context, seg *logdir.Segment) error {
+	return m.p.view(ctx, seg, func(s *Segment) error {
 		own := s.Index
 		takers := []func(format.BatchRef){m.p.pace(seg.Log, s.Log, m.progress), m.batchTaker()}
 		var supposed []*rebuild
@@ -132,8 +132,7 @@ func (m *densityMeter) measure(seg *logdir.Segment) error {
 			takers = append(takers, r.take)
 		}
 		survey := s.Survey(takers...)
-		m.entries.Add(survey.Interval)
-		m.perAppend = m.perAppend || survey.PerAppend
+		m.evidence.add(&survey)
 		m.logBytes += survey.LogSize
 		if seg.Index == nil {
 			m.missing++
@@ -191,9 +190,9 @@ func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
 func (m *densityMeter) density(row *densityRow) *Density {
 	d := &Density{Path: m.p.Display, Supposed: row.supposed, Totals: total(row.segments), LogBytes: m.logBytes,
 		SmallestBatch: m.smallest, LargestBatch: m.largest, fingerprint: sha256.Sum256(row.hash)}
-	d.Interval = m.p.interval(row.supposed, &m.entries, m.perAppend)
+	d.Interval = m.p.interval(row.supposed, &m.evidence)
 	if row.supposed < 0 {
-		d.PerAppend, d.Missing = m.perAppend, m.missing
+		d.PerAppend, d.Missing = m.evidence.perAppend, m.missing
 	}
 	switch {
 	case d.Batches == 0:

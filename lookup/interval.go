@@ -19,6 +19,19 @@ const (
 	FromDefault = "default"
 )
 
+// evidence gathers what the indexes of a partition tell of the interval they were written with.
+type evidence struct {
+	entries   format.IntervalInference
+	perAppend bool
+}
+
+func (e *evidence) add(s *Survey) {
+	if !s.NoIndex {
+		e.entries.Add(s.Interval)
+	}
+	e.perAppend = e.perAppend || s.PerAppend
+}
+
 // An Interval is the index.interval.bytes that an index was written with, as far as that can be known.
 type Interval struct {
 	Bytes  int64
@@ -33,10 +46,10 @@ type Interval struct {
 // interval chooses by the sources: what the caller supposes, what the topic is set to, what the entries tell, the default.
 // Of a range of intervals that all explain the entries it takes the default if that is one of them, else the largest power
 // of two, as people set them, else the smallest.
-func (p *Partition) interval(supposed int64, entries *format.IntervalInference, perAppend bool) Interval {
-	least, most, ok := entries.Range()
-	ok = ok && !perAppend
-	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: perAppend}
+func (p *Partition) interval(supposed int64, e *evidence) Interval {
+	least, most, ok := e.entries.Range()
+	ok = ok && !e.perAppend
+	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: e.perAppend}
 	switch {
 	case supposed >= 0:
 		out.Bytes, out.Source = supposed, FromFlag

@@ -2,6 +2,7 @@ package lookup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -98,7 +99,7 @@ type Record struct {
 
 // LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments behind it for
 // as long as nothing is found.
-func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
+func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (*Result, error) {
 	r, err := p.newResult()
 	if err != nil {
 		return nil, err
@@ -111,20 +112,20 @@ func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
 			r.Outcome = Nothing
 			r.note("The segment that holds offset %d, if there is one, is not among those looked at.", offset)
 		}
-		return r, r.finish(o)
+		return r, r.finish(ctx, o)
 	}
 	if p.Segments[floor].Next == nil {
-		done, err := r.atEnd(offset)
+		done, err := r.atEnd(ctx, offset)
 		if err != nil {
 			return nil, err
 		}
 		if done {
-			return r, r.finish(o)
+			return r, r.finish(ctx, o)
 		}
 	}
 	r.Outcome = Nothing
 	for _, s := range p.Segments[floor:] {
-		try, err := r.try(s, offset, o)
+		try, err := r.try(ctx, s, offset, o)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +135,7 @@ func (p *Partition) LookupOffset(offset int64, o Options) (*Result, error) {
 			break
 		}
 	}
-	return r, r.finish(o)
+	return r, r.finish(ctx, o)
 }
 
 func (p *Partition) newResult() (*Result, error) {
@@ -162,9 +163,9 @@ func (p *Partition) floor(offset int64) int {
 }
 
 // atEnd is true if the offset is not below the log end offset.
-func (r *Result) atEnd(offset int64) (bool, error) {
+func (r *Result) atEnd(ctx context.Context, offset int64) (bool, error) {
 	var end, trueEnd int64
-	err := r.Partition.view(r.Partition.last(), func(s *Segment) error {
+	err := r.Partition.view(ctx, r.Partition.last(), func(s *Segment) error {
 		end, trueEnd = s.endOffset()
 		return nil
 	})
@@ -188,9 +189,9 @@ func (r *Result) atEnd(offset int64) (bool, error) {
 }
 
 // try searches one segment and copies out all that is to be shown.
-func (r *Result) try(seg *logdir.Segment, offset int64, o Options) (*Try, error) {
+func (r *Result) try(ctx context.Context, seg *logdir.Segment, offset int64, o Options) (*Try, error) {
 	try := &Try{Base: seg.Base, Active: seg.Next == nil}
-	err := r.Partition.view(seg, func(s *Segment) error {
+	err := r.Partition.view(ctx, seg, func(s *Segment) error {
 		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.diskIndex})
 		if o.Interval >= 0 {
 			s.Index = s.Rebuilt(o.Interval).OffsetIndex()
@@ -293,9 +294,9 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 }
 
 // finish settles the interval and the bound, and writes the notes.
-func (r *Result) finish(o Options) error {
+func (r *Result) finish(ctx context.Context, o Options) error {
 	var err error
-	if r.Interval, err = r.interval(o); err != nil {
+	if r.Interval, err = r.interval(ctx, o); err != nil {
 		return err
 	}
 	if try := r.last(); try != nil {
@@ -319,17 +320,12 @@ const inferBytes = 256 << 20
 
 // interval settles the interval: unless it is given, from the entries of the segments searched, and of the partition's
 // other segments too if these are not too large.
-func (r *Result) interval(o Options) (Interval, error) {
+func (r *Result) interval(ctx context.Context, o Options) (Interval, error) {
 	p := r.Partition
-	var entries format.IntervalInference
-	perAppend := false
-	add := func(s *Survey) {
-		entries.Add(s.Interval)
-		perAppend = perAppend || s.PerAppend
-	}
+	var e evidence
 	searched := map[int64]bool{}
 	for _, t := range r.Tries {
-		add(&t.Survey)
+		e.add(&t.Survey)
 		searched[t.Base] = true
 	}
 	left := int64(inferBytes)
@@ -343,16 +339,16 @@ func (r *Result) interval(o Options) (Interval, error) {
 		if searched[seg.Base] {
 			continue
 		}
-		err := p.view(seg, func(s *Segment) error {
+		err := p.view(ctx, seg, func(s *Segment) error {
 			survey := s.Survey()
-			add(&survey)
+			e.add(&survey)
 			return nil
 		})
 		if err != nil {
 			return Interval{}, err
 		}
 	}
-	return p.interval(o.Interval, &entries, perAppend), nil
+	return p.interval(o.Interval, &e), nil
 }
 
 // wanted is the offset of the first record that the answer is about.
@@ -471,8 +467,8 @@ func (r *Result) explainLinear() {
 		return
 	}
 	if first := try.Scan.Hit.BaseOffset; first > r.Target {
-		r.note("The log has no batch for the offsets %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on from %d.",
-			offsets(Hop{BaseOffset: r.gapStart(), LastOffset: first - 1}), first)
+		r.note("The log has no batch for %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on from %d.",
+			offsetRange(r.gapStart(), first-1), first)
 	}
 }
 

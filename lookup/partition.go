@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -160,8 +161,11 @@ func (c checkpointReader) read(file *logdir.File) (format.OffsetCheckpoint, erro
 	return checkpoint, err
 }
 
-// view maps the files of a segment and calls fn with it. Nothing of it may be kept.
-func (p *Partition) view(s *logdir.Segment, fn func(*Segment) error) error {
+// view maps the files of a segment and calls fn with it, unless ctx is done. Nothing of the segment may be kept.
+func (p *Partition) view(ctx context.Context, s *logdir.Segment, fn func(*Segment) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return s.Log.View(func(log []byte) error {
 		return viewOptional(s.Index, func(index []byte) error {
 			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {

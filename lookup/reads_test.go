@@ -127,7 +127,7 @@ func brokerAnswer(t *testing.T, p *Partition, kind string, query int64) string {
 	if kind == "time" {
 		look = p.LookupTimestamp
 	}
-	r, err := look(query, Options{Interval: -1})
+	r, err := look(t.Context(), query, Options{Interval: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,25 +29,28 @@ type Segment struct {
 	diskIndex format.OffsetIndex
 	diskTime  format.TimeIndex
 
+	noIndex bool // there is no offset index file
+
 	kept   []Hop // headers of the healthy beginning of the log, from the last Survey
 	last   bool
 	zeros  int64 // where the log turned out to hold nothing but zeros from, −1 if that is not known
 	reader *format.RecordReader
 }
 
-// NewSegment views the bytes of a segment's files; a missing index is an empty slice. The index of a closed segment
+// NewSegment views the bytes of a segment's files; a missing index is nil. The index of a closed segment
 // is taken as a broker loads it: every whole slot is an entry, zeros included. The last segment's trailing zero slots
 // are room for entries to come, which the broker that wrote them did not count; so are zeros at the end of its log, which
 // preallocate=true makes.
 func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchBytes int64) *Segment {
 	s := &Segment{
-		Base:   base,
-		Log:    log,
-		Index:  format.NewOffsetIndex(index, base),
-		Time:   format.NewTimeIndex(timeIndex, base),
-		last:   last,
-		zeros:  -1,
-		reader: format.NewRecordReader(maxBatchBytes, nil),
+		Base:    base,
+		Log:     log,
+		Index:   format.NewOffsetIndex(index, base),
+		Time:    format.NewTimeIndex(timeIndex, base),
+		noIndex: index == nil,
+		last:    last,
+		zeros:   -1,
+		reader:  format.NewRecordReader(maxBatchBytes, nil),
 	}
 	s.diskIndex, s.diskTime = s.Index, s.Time
 	if last {
@@ -141,14 +144,16 @@ func (s *Scan) found(hit Hop, hops, lookahead int64) {
 // walk reads batch headers one after the other as Kafka's FileLogInputStream does: it believes every size that fits into
 // the file, whatever the checksum says.
 type walk struct {
-	seg    *Segment
-	pos    int64 // of the next header
-	hop    Hop
-	count  int64 // headers read
-	glance int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
-	short  bool  // the batch header is cut short by the end of the file
-	err    error // what a broker would throw
-	kept   []Hop // headers from pos on that were read before
+	seg     *Segment
+	pos     int64 // of the next header
+	hop     Hop
+	count   int64 // headers read
+	glance  int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
+	short   bool  // the batch header is cut short by the end of the file
+	err     error // what a broker would throw
+	noIndex bool  // there is no offset index file
+
+	kept []Hop // headers from pos on that were read before
 }
 
 // next reads the header at w.pos, and is false at the end of what a broker can read. It is format.DecodeBatch without what a

@@ -22,6 +22,8 @@ type Survey struct {
 	HoleCount      int64         // all of them
 	// Interval is what the index tells of the interval it was written with.
 	Interval *format.SegmentInterval
+	// NoIndex is true if there is no index file, which then tells nothing.
+	NoIndex bool
 	// PerAppend is true if an entry is of the kind that only brokers before 4.0.1 write: one an append, which may have several
 	// batches.
 	PerAppend bool
@@ -59,7 +61,7 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 			}
 		}
 	}
-	out.PerAppend = appends.found
+	out.PerAppend, out.NoIndex = appends.found, s.noIndex
 	return out
 }
 

@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -46,23 +47,21 @@ type Totals struct {
 type Progress func(bytes int64)
 
 // Sweep looks up every offset of every segment.
-func (p *Partition) Sweep(o Options, progress Progress) (*PartitionSweep, error) {
+func (p *Partition) Sweep(ctx context.Context, o Options, progress Progress) (*PartitionSweep, error) {
 	if len(p.Segments) == 0 {
 		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
 	}
 	out := &PartitionSweep{Partition: p, Supposed: o.Interval}
-	var entries format.IntervalInference
-	perAppend := false
+	var e evidence
 	for _, seg := range p.Segments {
-		one, err := p.sweepSegment(seg, o, progress)
+		one, err := p.sweepSegment(ctx, seg, o, progress)
 		if err != nil {
 			return nil, err
 		}
-		entries.Add(one.Survey.Interval)
-		perAppend = perAppend || one.Survey.PerAppend
+		e.add(&one.Survey)
 		out.Segments = append(out.Segments, one)
 	}
-	out.Interval = p.interval(o.Interval, &entries, perAppend)
+	out.Interval = p.interval(o.Interval, &e)
 	for _, s := range out.Segments {
 		s.Bound = out.Interval.bound(&s.Survey)
 	}
@@ -71,9 +70,9 @@ func (p *Partition) Sweep(o Options, progress Progress) (*PartitionSweep, error)
 }
 
 // sweepSegment walks the headers of one segment and then looks all its offsets up.
-func (p *Partition) sweepSegment(seg *logdir.Segment, o Options, progress Progress) (*SegmentSweep, error) {
+func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Options, progress Progress) (*SegmentSweep, error) {
 	out := &SegmentSweep{Base: seg.Base, LastOffset: seg.Base - 1, Active: seg.Next == nil, Missing: seg.Index == nil}
-	err := p.view(seg, func(s *Segment) error {
+	err := p.view(ctx, seg, func(s *Segment) error {
 		var supposed *rebuild
 		takers := []func(format.BatchRef){p.pace(seg.Log, s.Log, progress)}
 		if o.Interval >= 0 {
@@ -176,7 +175,7 @@ func (s *PartitionSweep) AppendJSON(dst []byte, one *SegmentSweep) []byte {
 
 // SweepColumns head the table of a sweep.
 var SweepColumns = []render.Column{
-	{Name: "segment", Right: true}, {Name: "batches", Right: true}, {Name: "entries", Right: true}, {Name: "offsets", Right: true},
+	{Name: "partition"}, {Name: "segment", Right: true}, {Name: "batches", Right: true}, {Name: "entries", Right: true}, {Name: "offsets", Right: true},
 	{Name: "scan mean", Right: true}, {Name: "p50", Right: true}, {Name: "p99", Right: true}, {Name: "max", Right: true},
 	{Name: "hops mean", Right: true}, {Name: "p99", Right: true}, {Name: "max", Right: true},
 	{Name: "bound", Right: true}, {Name: "worst offset", Right: true}, {Name: ""},
@@ -184,6 +183,15 @@ var SweepColumns = []render.Column{
 
 // Rows are the table's: a segment each, and the sum if there are several.
 func (s *PartitionSweep) Rows(th render.Theme) [][]string {
+	rows := s.rows(th)
+	for i := range rows {
+		rows[i] = append([]string{render.Escaped(s.Partition.Name)}, rows[i]...)
+	}
+	return rows
+}
+
+// rows are those of one partition, without its name.
+func (s *PartitionSweep) rows(th render.Theme) [][]string {
 	var rows [][]string
 	for _, one := range s.Segments {
 		w := &one.Sweep
@@ -218,12 +226,12 @@ func decimal(v float64) string { return fmt.Sprintf("%.2f", v) }
 // AppendText appends the sweep for a reader: a line a segment, the sum, the plot of the costliest segment.
 func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	table := render.NewColumns("rrrrrrrrrrrrrl")
-	header := make([]string, len(SweepColumns))
-	for i, c := range SweepColumns {
-		header[i] = st.Theme.Strong(c.Name)
+	var header []string
+	for _, c := range SweepColumns[1:] {
+		header = append(header, st.Theme.Strong(c.Name))
 	}
 	table.Row(header...)
-	for _, row := range s.Rows(st.Theme) {
+	for _, row := range s.rows(st.Theme) {
 		table.Row(row...)
 	}
 	dst = table.Append(dst, "")

@@ -99,6 +99,14 @@ func offsets(h Hop) string {
 	return fmt.Sprintf("%d–%d", h.BaseOffset, h.LastOffset)
 }
 
+// offsetRange is "offset 7" or "offsets 7–9".
+func offsetRange(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("offset %d", first)
+	}
+	return fmt.Sprintf("offsets %d–%d", first, last)
+}
+
 // segmentLines say how the segment was chosen.
 func (r *Result) segmentLines(add func(label, text string)) {
 	all := render.Plural(int64(r.Segments), "segment", "segments")

@@ -1,6 +1,8 @@
 package lookup
 
 import (
+	"context"
+
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
@@ -33,7 +35,7 @@ type TimedRecord struct {
 
 // LookupTimestamp replays UnifiedLog.fetchOffsetByTimestamp: the first segment whose largest timestamp reaches the one
 // looked for is searched, and no other. timestampMs must not be negative.
-func (p *Partition) LookupTimestamp(timestampMs int64, o Options) (*Result, error) {
+func (p *Partition) LookupTimestamp(ctx context.Context, timestampMs int64, o Options) (*Result, error) {
 	r, err := p.newResult()
 	if err != nil {
 		return nil, err
@@ -41,31 +43,31 @@ func (p *Partition) LookupTimestamp(timestampMs int64, o Options) (*Result, erro
 	r.Target, r.Outcome = -1, Nothing
 	r.Time = &TimeResult{TimestampMs: timestampMs, Offset: -1, RecordTimestampMs: -1, LeaderEpoch: -1}
 	for _, s := range p.Segments {
-		reached, err := r.reaches(s, timestampMs)
+		reached, err := r.reaches(ctx, s, timestampMs)
 		if err != nil {
 			return nil, err
 		}
 		if !reached {
 			continue
 		}
-		try, err := r.tryTimestamp(s, timestampMs, o)
+		try, err := r.tryTimestamp(ctx, s, timestampMs, o)
 		if err != nil {
 			return nil, err
 		}
 		r.Tries = append(r.Tries, try)
 		break
 	}
-	if err := r.findTruth(timestampMs); err != nil {
+	if err := r.findTruth(ctx, timestampMs); err != nil {
 		return nil, err
 	}
-	return r, r.finish(o)
+	return r, r.finish(ctx, o)
 }
 
 // reaches compares the segment's largest timestamp as a broker knows it: the last time index entry, of the active segment
 // the largest of its batches, and the file's modification time if there is no such thing (LogSegment.largestTimestamp).
-func (r *Result) reaches(seg *logdir.Segment, timestampMs int64) (bool, error) {
+func (r *Result) reaches(ctx context.Context, seg *logdir.Segment, timestampMs int64) (bool, error) {
 	passed := PassedSegment{Base: seg.Base, LargestMs: -1, Source: "time index"}
-	err := r.Partition.view(seg, func(s *Segment) error {
+	err := r.Partition.view(ctx, seg, func(s *Segment) error {
 		if seg.Next == nil {
 			passed.LargestMs, passed.Source = s.Survey().MaxTimestampMs, "batches"
 		} else if n := s.Time.Len(); n > 0 {
@@ -81,9 +83,9 @@ func (r *Result) reaches(seg *logdir.Segment, timestampMs int64) (bool, error) {
 }
 
 // tryTimestamp searches one segment and copies out all that is to be shown.
-func (r *Result) tryTimestamp(seg *logdir.Segment, timestampMs int64, o Options) (*Try, error) {
+func (r *Result) tryTimestamp(ctx context.Context, seg *logdir.Segment, timestampMs int64, o Options) (*Try, error) {
 	try := &Try{Base: seg.Base, Active: seg.Next == nil}
-	err := r.Partition.view(seg, func(s *Segment) error {
+	err := r.Partition.view(ctx, seg, func(s *Segment) error {
 		timeStep := stepOf(seg.TimeIndex, s.Time.Len(), timeShape{s.diskTime})
 		try.Index = stepOf(seg.Index, s.Index.Len(), offsetShape{s.diskIndex})
 		if o.Interval >= 0 {
@@ -123,9 +125,9 @@ func (x *IndexStep) searchTime(s *Segment, timestampMs int64) {
 
 // findTruth reads the partition in order for the first record that is late enough. Headers whose largest timestamp is too
 // small are believed.
-func (r *Result) findTruth(timestampMs int64) error {
+func (r *Result) findTruth(ctx context.Context, timestampMs int64) error {
 	for _, seg := range r.Partition.Segments {
-		err := r.Partition.view(seg, func(s *Segment) error {
+		err := r.Partition.view(ctx, seg, func(s *Segment) error {
 			for sc := format.NewScanner(s.Log, 0, s.Base); sc.Next() && r.Time.Truth == nil; {
 				b := sc.Batch()
 				if b == nil || b.MaxTimestamp < timestampMs {
