@@ -66,7 +66,6 @@ type SegmentReport struct {
 
 	log       logFacts
 	recovered bool
-	openedMs  int64 // the last slot of the time index, noTimestamp without one
 }
 
 // LogLargestMs is the largest timestamp in the log itself, -1 if it has none or could not be read.

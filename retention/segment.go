@@ -243,6 +243,6 @@ func (r *reader) readSegment(seg *logdir.Segment, recovered bool) (*SegmentRepor
 	if recovered && s.log.read {
 		s.Size = s.log.goodEnd
 	}
-	s.recovered, s.openedMs = recovered, opened
+	s.recovered = recovered
 	return s, problems
 }
