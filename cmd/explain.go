@@ -95,7 +95,11 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 	if err != nil {
 		return errors.Join(err, nearCode(arg))
 	}
-	err = explain.Run(ctx, f, o.options(env), env.Stdout, env.Stderr)
+	opts := o.options(env)
+	if bar := o.progress(env, f.Size); bar != nil {
+		opts.Progress = bar.Add
+	}
+	err = explain.Run(ctx, f, opts, env.Stdout, env.Stderr)
 	switch {
 	case errors.Is(err, explain.ErrNotAsked):
 		return &usageError{err}
@@ -155,7 +159,7 @@ func firstOf(files []*logdir.File) string {
 
 // options turns the flags into what the package explain takes.
 func (o *explainOptions) options(env *Env) explain.Options {
-	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, All: o.All,
+	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, Quiet: o.Quiet, All: o.All,
 		Offset: o.Offset, Position: o.Position, Entry: o.Entry, MaxBatchBytes: o.MaxBatchBytes}
 	if env.StdoutTerminal {
 		out.Width = env.Width
