@@ -71,3 +71,22 @@ func TestRetentionJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyJSONFitsTheSchema holds what verify prints of the real directories, and of every damaged one, against the schema.
+func TestVerifyJSONFitsTheSchema(t *testing.T) {
+	check := func(dir string) {
+		var stdout, stderr bytes.Buffer
+		if code := Main([]string{"verify", "-o", "json", dir}, strings.NewReader(""), &stdout, &stderr); code > codeFound {
+			t.Errorf("%s: exit code %d, %s", dir, code, &stderr)
+		}
+		if err := fixture.CheckJSONLines(stdout.String()); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	for _, name := range logDirs(t) {
+		check(fixture.Dir(t, name))
+	}
+	for _, r := range fixture.Recipes(t) {
+		check(fixture.Damaged(t, r.Name))
+	}
+}

@@ -93,9 +93,22 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	if next != nil {
 		f.Message += fmt.Sprintf("; reading goes on at byte %d, offset %d", next.Pos, next.BaseOffset)
 	}
+	f.Message += p.recovery(seg)
 	p.found(seg, f)
 	seg.damaged = true
 	p.skip(seg, b.Pos, b.Size(), b, nextOffset)
+}
+
+// recovery says what a broker would make of damage at which its reading stops.
+func (p *partition) recovery(seg *segment) string {
+	later := int64(0)
+	for next := seg.dir.Next; next != nil; next = next.Next {
+		later++
+	}
+	if later == 0 {
+		return "; recovery of the segment would cut the log here"
+	}
+	return "; recovery of the segment would cut the log here and delete " + plural(later, "later segment", "later segments")
 }
 
 // skip tells the followers of bytes that they will not see.
@@ -109,15 +122,16 @@ func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset
 func (p *partition) badMagic(seg *segment, b, v2 *format.Batch) {
 	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos,
 		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, which leaves "+
-			"out that byte; %s", b.Magic, magicEffect(b.Magic)),
+			"out that byte%s", b.Magic, p.magicEffect(seg, b.Magic)),
 		Evidence: []Evidence{{"magic", "2", strconv.Itoa(int(b.Magic))}}})
 }
 
-func magicEffect(magic int8) string {
+// magicEffect says what a broker makes of a magic byte that is not 2.
+func (p *partition) magicEffect(seg *segment, magic int8) string {
 	if magic > 2 {
-		return "brokers serve the batch as it is, and consumers refuse it"
+		return "; brokers serve the batch as it is, and consumers refuse it"
 	}
-	return "a broker takes it for an old message, fails, and recovery cuts the log here"
+	return "; a broker takes it for an old message and fails" + p.recovery(seg)
 }
 
 // badLength reports a batch whose length field is wrong; b is the batch as it really is.
@@ -126,7 +140,7 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
 	p.found(seg, Finding{Code: "batch-length", Place: at(seg.log.Rel, b), logPos: b.Pos,
 		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
-			": no record is lost, yet a broker cannot find the batches behind it",
+			": no record is lost, yet a broker cannot find the batches behind it" + p.recovery(seg),
 		Evidence: []Evidence{{"batch length", want, stored}}})
 }
 
@@ -144,6 +158,7 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 		p.tornTail(seg, data, h, &f)
 	default:
 		p.damagedBytes(data, h, &f)
+		f.Message += p.recovery(seg)
 	}
 	f.from, f.to = h.Expected, max(h.Expected, f.LastOffset)
 	found := p.found(seg, f)

@@ -71,7 +71,7 @@ func (r *JSONReport) Close(s *Summary) error {
 	o.Int("partitions", s.Partitions)
 	o.Int("segments", s.Segments)
 	o.Int("batches", s.Batches)
-	o.Int("records", s.Records)
+	o.IntOrNull("records", s.Records, s.Level == Records)
 	o.Int("bytes", s.Bytes)
 	o.Open("findings")
 	o.Int("damage", s.Damage)

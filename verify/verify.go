@@ -58,6 +58,7 @@ const (
 
 // Summary counts what a run looked at and found.
 type Summary struct {
+	Level                                Level
 	LogDirs, Partitions, Segments, Files int64
 	Batches, Records, Bytes              int64
 	Damage, Warnings, Notes              int64
@@ -119,7 +120,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	if opts.run.bytes == 0 {
 		opts.run = usualRun
 	}
-	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}}
+	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
