@@ -39,9 +39,16 @@ type source interface {
 	next(seg *segment, data []byte) *run
 }
 
+// looker is what is done to each run, by one goroutine.
+type looker interface {
+	// look goes through the batches of a run, up to the first that is not sound or to the limits.
+	look(r *run, data []byte, most runLimits)
+}
+
 // serialSource does the work when asked, on the caller's goroutine.
 type serialSource struct {
-	worker *worker
+	worker looker
+	limits runLimits
 	run    run
 }
 
@@ -52,12 +59,11 @@ func (s *serialSource) next(seg *segment, data []byte) *run {
 	}
 	r := &s.run
 	r.from = from
-	limits := s.worker.opts.run
-	seg.prepare(data, from+limits.bytes)
+	seg.prepare(data, from+s.limits.bytes)
 	r.to = int64(len(data))
-	s.worker.look(r, data, limits.bytes)
-	if r.stop < r.to && r.stop-from < limits.bytes && len(r.batches) < limits.batches {
-		r.cut(data, limits) // a batch is not sound: the run ends where hopping ends it
+	s.worker.look(r, data, s.limits)
+	if r.stop < r.to && r.stop-from < s.limits.bytes && len(r.batches) < s.limits.batches {
+		r.cut(data, s.limits) // a batch is not sound: the run ends where hopping ends it
 	} else {
 		r.to = r.stop
 	}
@@ -94,9 +100,9 @@ type parallelSource struct {
 	wait    sync.WaitGroup
 }
 
-func startParallel(ctx context.Context, segments []*segment, workers []*worker) *parallelSource {
+func startParallel[L looker](ctx context.Context, segments []*segment, limits runLimits, workers []L) *parallelSource {
 	depth := 2*len(workers) + 2
-	s := &parallelSource{ctx: ctx, limits: workers[0].opts.run, ordered: make(chan *run, depth), work: make(chan *run, depth), free: make(chan *run, depth+2)}
+	s := &parallelSource{ctx: ctx, limits: limits, ordered: make(chan *run, depth), work: make(chan *run, depth), free: make(chan *run, depth+2)}
 	for range depth + 2 {
 		s.free <- &run{done: make(chan struct{}, 1)}
 	}
@@ -112,7 +118,7 @@ func startParallel(ctx context.Context, segments []*segment, workers []*worker) 
 	for _, w := range workers {
 		s.wait.Go(func() {
 			for r := range s.work {
-				w.lookInView(r)
+				lookInView(w, r, limits)
 			}
 		})
 	}
@@ -162,18 +168,23 @@ func (s *parallelSource) take() *run {
 	}
 }
 
-func (s *parallelSource) next(*segment, []byte) *run {
-	if s.current != nil {
-		s.free <- s.current
-		s.current = nil
+// next passes over what is left of segments that were given up.
+func (s *parallelSource) next(seg *segment, _ []byte) *run {
+	for {
+		if s.current != nil {
+			s.free <- s.current
+			s.current = nil
+		}
+		r, ok := <-s.ordered
+		if !ok {
+			return &run{last: true, err: context.Canceled}
+		}
+		<-r.done
+		s.current = r
+		if r.seg == seg {
+			return r
+		}
 	}
-	r, ok := <-s.ordered
-	if !ok {
-		return &run{last: true, err: context.Canceled}
-	}
-	<-r.done
-	s.current = r
-	return r
 }
 
 // stop ends all goroutines, whether all runs were taken or not. The context must have ended or the last run been taken.
@@ -205,12 +216,12 @@ func newWorker(opts *Options, on []*Check, gate format.Gate) *worker {
 }
 
 // lookInView is look for a run that another goroutine has cut.
-func (w *worker) lookInView(r *run) {
+func lookInView(w looker, r *run, limits runLimits) {
 	r.err = r.seg.log.View(func(data []byte) error {
 		if r.to > int64(len(data)) {
 			return shrunk(r.seg.log, r.to, len(data))
 		}
-		w.look(r, data, r.to-r.from)
+		w.look(r, data, runLimits{bytes: r.to - r.from, batches: limits.batches})
 		return nil
 	})
 	r.done <- struct{}{}
@@ -220,11 +231,11 @@ func shrunk(f *logdir.File, had int64, now int) error {
 	return fmt.Errorf("%s: %w: it had %d bytes or more and has %d now", f.Display, logdir.ErrVanished, had, now)
 }
 
-// look goes through the batches of a run, up to the first that is not sound or behind most bytes.
-func (w *worker) look(r *run, data []byte, most int64) {
+// look runs the checks of single batches.
+func (w *worker) look(r *run, data []byte, most runLimits) {
 	r.batches, r.findings, r.notRead = r.batches[:0], r.findings[:0], r.notRead[:0]
 	pos := r.from
-	for pos < r.to && pos-r.from < most && len(r.batches) < w.opts.run.batches {
+	for pos < r.to && pos-r.from < most.bytes && len(r.batches) < most.batches {
 		b, err := format.DecodeBatch(data, pos)
 		if err != nil || !b.Plausible() || w.opts.Level >= CRC && !b.Valid() {
 			break

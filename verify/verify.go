@@ -143,7 +143,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 // source starts the workers; with one job there are none, and the work is done when its result is asked for.
 func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
 	if d.opts.Jobs <= 1 {
-		return &serialSource{worker: newWorker(d.opts, d.checks, gate)}, func() {}
+		return &serialSource{worker: newWorker(d.opts, d.checks, gate), limits: d.opts.run}, func() {}
 	}
 	var segments []*segment
 	for _, p := range all.partitions() {
@@ -153,7 +153,7 @@ func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
 	for i := range workers {
 		workers[i] = newWorker(d.opts, d.checks, gate)
 	}
-	s := startParallel(d.ctx, segments, workers)
+	s := startParallel(d.ctx, segments, d.opts.run, workers)
 	return s, s.stop
 }
 
