@@ -91,6 +91,19 @@ func (f *File) Sibling(kind format.Kind) *File {
 	return regularFile(filepath.Dir(f.Path), filepath.Dir(f.Display), name, f.gentle)
 }
 
+// Around is the partition that the file of a segment lies in, narrowed to that segment: for a file given alone too, whose
+// directory is then listed. It is nil if the directory is no partition's, or the file's name does not give its base offset.
+func (f *File) Around() *Partition {
+	if f.Partition != nil {
+		return f.Partition
+	}
+	set, err := Open([]string{filepath.Dir(f.Path)}, Options{Segments: []int64{f.Name.Base}, Gentle: f.gentle})
+	if err != nil {
+		return nil
+	}
+	return set.Operands[0].Partition
+}
+
 // Parent is the log directory that the file's partition lies in, for its checkpoints and clean-shutdown marker: nil if
 // there is no such file. For a file given alone it costs a few stats.
 func (f *File) Parent() *LogDir {

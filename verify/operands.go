@@ -68,8 +68,15 @@ func (o *operands) found(f Finding) {
 	}
 }
 
-// fileAlone makes a partition of one file: a log, or an index together with its log.
+// fileAlone makes the pass over a partition of one file.
 func (d *driver) fileAlone(f *logdir.File) *partition {
+	p := newPartition(d, fileAlone(f))
+	p.alone, p.root = f, filepath.Dir(f.Display)
+	return p
+}
+
+// fileAlone makes a partition of one file: a log, or an index together with its log.
+func fileAlone(f *logdir.File) *logdir.Partition {
 	dir := &logdir.Partition{Path: filepath.Dir(f.Path), Display: f.Display, Rel: ".", Parent: f.Parent(), Files: []*logdir.File{f}}
 	dir.PartitionDir, dir.Named = f.Dir()
 	if dir.Named {
@@ -84,7 +91,5 @@ func (d *driver) fileAlone(f *logdir.File) *partition {
 			Index: log.Sibling(format.KindOffsetIndex), TimeIndex: log.Sibling(format.KindTimeIndex),
 			TxnIndex: log.Sibling(format.KindTxnIndex), Snapshot: log.Sibling(format.KindProducerSnapshot)}}
 	}
-	p := newPartition(d, dir)
-	p.alone, p.root = f, filepath.Dir(f.Display)
-	return p
+	return dir
 }

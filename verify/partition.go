@@ -54,7 +54,7 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.root = dir.Parent.Display
 	}
-	p.shutdown = p.howStopped()
+	p.shutdown = howStopped(dir)
 	p.compacted = p.cleaned()
 	for i, f := range dir.Files {
 		p.ranks[f.Rel] = i
@@ -67,11 +67,11 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 }
 
 // howStopped reads the clean-shutdown marker, which says nothing about the metadata log.
-func (p *partition) howStopped() shutdown {
-	switch parent := p.dir.Parent; {
+func howStopped(dir *logdir.Partition) shutdown {
+	switch parent := dir.Parent; {
 	case parent == nil:
 		return unknownShutdown
-	case p.dir.IsClusterMetadata():
+	case dir.IsClusterMetadata():
 		return uncleanShutdown
 	case parent.File(format.KindCleanShutdown) != nil:
 		return cleanShutdown
