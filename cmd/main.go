@@ -19,8 +19,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	env := newEnv(stdin, stdout, stderr)
 	defer env.catch(&code)
 
-	// With SIGPIPE ignored a closed pipe is a write error like any other, and exit.go decides what it means.
-	signal.Ignore(syscall.SIGPIPE)
+	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go decides
+	// what it means.
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first interrupt asks for an end; a second one finds the default handling again and ends the process at once.

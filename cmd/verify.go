@@ -26,6 +26,8 @@ type verifyOptions struct {
 	maxFindings     int
 	ignore          []string
 	maxMessageBytes int64
+
+	rebuild rebuildOptions
 }
 
 // AddFlags defines the flags.
@@ -39,6 +41,7 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.IntVar(&o.maxFindings, "max-findings", 0, "stop after `N` findings (0: no limit)")
 		fs.Var(&byteSize{&o.maxMessageBytes}, "max-message-bytes", "report batches larger than this `SIZE`")
 	})
+	o.rebuild.AddFlags(fs)
 	o.failOn.AddFlags(fs)
 	o.output.AddFlags(fs, "text", "table", "json")
 	o.work.AddFlags(fs)
@@ -58,12 +61,24 @@ Each finding has a stable code (kseg explain CODE says what it means), a severit
 what is unreadable, wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price
 of data; a note is worth knowing. An index is judged by whether look-ups through it are right.
 
+With --rebuild nothing is checked, but fresh indexes are written into another folder, as a broker's recovery would write
+them: from the batches up to the first that has a wrong length or checksum. Files that are there already stay as they are.
+
 The last line on stderr is the verdict: clean, damaged or incomplete.`,
 		Example: `  kseg verify /var/lib/kafka/data                 # a whole log directory
   kseg verify --level crc orders-0                # checksums only
-  kseg verify -o json /backup | jq 'select(.severity == "damage")'`,
+  kseg verify -o json /backup | jq 'select(.severity == "damage")'
+  kseg verify --rebuild fresh orders-0            # indexes as recovery would write them, into fresh/orders-0`,
 		Args: needPaths,
-		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), env, &o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.rebuild.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if o.rebuild.Dir != "" {
+				return runRebuild(cmd.Context(), env, &o, args)
+			}
+			return runVerify(cmd.Context(), env, &o, args)
+		},
 	}
 	o.AddFlags(c.Flags())
 	return c
@@ -98,11 +113,15 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 		fmt.Fprintf(env.Stderr, "%s; %s\n", o.verdict(env, &summary), render.Duration(env.Now().Sub(start).Milliseconds()))
 	}
 	least, fails := verify.ParseSeverity(o.failOn.Severity)
-	var incomplete error
-	if summary.Verdict() == verify.Incomplete {
-		incomplete = errIncomplete
+	return result(fails && summary.Count(least) > 0, incompleteIf(summary.Verdict()))
+}
+
+// incompleteIf is the error of a run with that verdict, the damage aside.
+func incompleteIf(v verify.Verdict) error {
+	if v == verify.Incomplete {
+		return errIncomplete
 	}
-	return result(fails && summary.Count(least) > 0, incomplete)
+	return nil
 }
 
 // options turns the flags into what the package verify takes.
@@ -144,16 +163,18 @@ func (o *verifyOptions) report(env *Env) verify.Report {
 func (o *verifyOptions) verdict(env *Env, s *verify.Summary) string {
 	text := verify.VerdictText(s)
 	word, rest, _ := strings.Cut(text, ":")
+	return o.paintVerdict(env, s.Verdict(), word) + ":" + rest
+}
+
+func (o *verifyOptions) paintVerdict(env *Env, v verify.Verdict, word string) string {
 	theme := o.output.noteTheme(env)
-	switch s.Verdict() {
+	switch v {
 	case verify.Clean:
-		word = theme.Good(word)
+		return theme.Good(word)
 	case verify.Damaged:
-		word = theme.Bad(word)
-	default:
-		word = theme.Look(word)
+		return theme.Bad(word)
 	}
-	return word + ":" + rest
+	return theme.Look(word)
 }
 
 // totalBytes is what there is to read, for the progress bar.

@@ -1,13 +1,12 @@
-// Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a line
-// "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it took is left
-// out. The commands run in the folder given or, if the line before the block is <!-- damage: RECIPE -->, beside a partition
-// directory damaged by that recipe of testdata/damage.
+// Command readme rewrites the examples in README.md: whatever stands below a line "$ kseg ..." in a console block becomes
+// what that command prints, first on stdout, then on stderr; how long it took is left out. The commands run in the README's own
+// folder or, if the line before the block is <!-- damage: RECIPE -->, beside a partition directory damaged by that recipe of
+// testdata/damage.
 //
-// Pipes into head and grep are understood ("| head -5", "| grep delta"), so that an example can be short.
+// A pipe into head is understood ("| head -5"), so that an example can be short.
 package main
 
-//go:generate go run . ../../../README.md ../../..
-//go:generate go run . ../../workshop.md ../../../testdata/logdirs/4.4.0
+//go:generate go run . ../../../README.md
 
 import (
 	"bytes"
@@ -25,34 +24,30 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: readme FILE.md FOLDER")
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: readme README.md")
 		os.Exit(2)
 	}
-	if err := rewriteFile(os.Args[1], os.Args[2]); err != nil {
+	if err := rewriteFile(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "readme:", err)
 		os.Exit(1)
 	}
 }
 
-// rewriteFile brings the examples of one Markdown file up to date, run in folder.
-func rewriteFile(file, folder string) error {
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return err
-	}
+// rewriteFile brings the examples of one Markdown file up to date.
+func rewriteFile(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if err := os.Chdir(folder); err != nil {
+	if err := os.Chdir(filepath.Dir(file)); err != nil {
 		return err
 	}
 	fresh, err := rewrite(string(text))
 	if err != nil || fresh == string(text) {
 		return err
 	}
-	return os.WriteFile(file, []byte(fresh), 0o644)
+	return os.WriteFile(filepath.Base(file), []byte(fresh), 0o644)
 }
 
 var (
@@ -125,10 +120,7 @@ func enterDamaged(recipe string) (leave func(), err error) {
 	return leave, nil
 }
 
-var (
-	pipeHead = regexp.MustCompile(`^(.*?) *\| head -(\d+)$`)
-	pipeGrep = regexp.MustCompile(`^(.*?) *\| grep (\w+|'[^']*')$`)
-)
+var pipeHead = regexp.MustCompile(`^(.*?) *\| head -(\d+)$`)
 
 // run executes one "kseg ..." line in this process and returns what it prints.
 func run(line string) (string, error) {
@@ -136,10 +128,6 @@ func run(line string) (string, error) {
 	if m := pipeHead.FindStringSubmatch(line); m != nil {
 		line = m[1]
 		limit, _ = strconv.Atoi(m[2])
-	}
-	word := ""
-	if m := pipeGrep.FindStringSubmatch(line); m != nil {
-		line, word = m[1], strings.Trim(m[2], "'")
 	}
 	args, err := split(line)
 	if err != nil {
@@ -153,12 +141,7 @@ func run(line string) (string, error) {
 	if code > 1 {
 		return "", fmt.Errorf("example %q ends with code %d: %s", line, code, stderr.String())
 	}
-	out := ""
-	for line := range strings.Lines(stdout.String()) {
-		if strings.Contains(line, word) {
-			out += line
-		}
-	}
+	out := stdout.String()
 	if limit >= 0 {
 		lines := strings.SplitAfter(out, "\n")
 		out = strings.Join(lines[:min(limit, len(lines))], "")

@@ -1,0 +1,66 @@
+//go:build oracle
+
+package verify
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var freeze = flag.Bool("freeze", false, "write the answers of Kafka's own recovery to testdata")
+
+// recoveryAnswers runs Kafka's own recovery over partitions. The environment variable KSEG_ORACLE_LIB names the folder
+// with Kafka's jars.
+func recoveryAnswers(t *testing.T, mode string, interval int, dirs []string) string {
+	t.Helper()
+	lib := os.Getenv("KSEG_ORACLE_LIB")
+	if lib == "" {
+		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
+	}
+	args := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(lib, "*"),
+		filepath.Join("oracle", "Recovery.java"), mode, fmt.Sprint(interval), fmt.Sprint(snapshotExpirationMs)}
+	out, err := exec.Command("java", append(args, dirs...)...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Logf("%s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestOracleRecovery(t *testing.T) {
+	got := recoveryAnswers(t, "segments", recoveryInterval, damagedPartitions(t))
+	if *freeze {
+		if err := os.WriteFile(filepath.Join("testdata", "recovery.txt"), []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frozen := frozenRecovery(t)
+	for line := range strings.Lines(got) {
+		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		if want := frozen[fields[0]+" "+fields[1]]; fields[2] != want {
+			t.Errorf("%s %s: the real recovery answers\n%s\nfrozen is\n%s", fields[0], fields[1], fields[2], want)
+		}
+	}
+}
+
+// The answers for snapshots depend on the time at which they are asked for, so they are asked for only to freeze them.
+func TestOracleSnapshots(t *testing.T) {
+	if !*freeze {
+		t.Skip("-freeze was not given")
+	}
+	asked := time.Now().UnixMilli()
+	got := recoveryAnswers(t, "load", 4096, snapshotPartitions(t))
+	if err := os.WriteFile(filepath.Join("testdata", "snapshots.txt"), fmt.Appendf(nil, "asked %d\n%s", asked, got), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,255 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// inputDir is a directory that is read, in which nothing may be written.
+type inputDir struct {
+	display string
+	real    string // absolute and without links
+	info    fs.FileInfo
+}
+
+// addInputs notes the directories that an operand leads to: with a partition also the log directory around it.
+func (r *rebuilder) addInputs(o logdir.Operand) error {
+	add := func(path, display string) error {
+		real, err := filepath.EvalSymlinks(absolute(path))
+		if err != nil {
+			return fmt.Errorf("%s: %w", display, bare(err))
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			return fmt.Errorf("%s: %w", display, bare(err))
+		}
+		r.inputs = append(r.inputs, inputDir{display, real, info})
+		return nil
+	}
+	var err error
+	switch {
+	case o.LogDir != nil:
+		err = add(o.LogDir.Path, o.LogDir.Display)
+		for _, p := range o.LogDir.Partitions {
+			err = errors.Join(err, add(p.Path, p.Display))
+		}
+	case o.Partition != nil:
+		err = add(o.Partition.Path, o.Partition.Display)
+		if parent := o.Partition.Parent; parent != nil {
+			err = errors.Join(err, add(parent.Path, parent.Display))
+		}
+	case o.File != nil && o.Err == nil:
+		err = add(filepath.Dir(o.File.Path), filepath.Dir(o.File.Display))
+		if parent := o.File.Parent(); parent != nil {
+			err = errors.Join(err, add(parent.Path, parent.Display))
+		}
+	}
+	return err
+}
+
+// checkFolder refuses a folder that lies in an input or around one, through whatever links. The error wraps
+// logdir.ErrUsage.
+func (r *rebuilder) checkFolder(dir string) error {
+	real, err := realPath(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, bare(err))
+	}
+	for _, in := range r.inputs {
+		if lies(real, in.info) {
+			return fmt.Errorf("%w: --rebuild %s lies in %s, which is read; nothing is ever written there, so name another folder",
+				logdir.ErrUsage, dir, in.display)
+		}
+		if info, err := os.Stat(real); err == nil && lies(in.real, info) {
+			return fmt.Errorf("%w: %s, which is read, lies in --rebuild %s; name another folder", logdir.ErrUsage, in.display, dir)
+		}
+	}
+	return nil
+}
+
+// lies reports whether a path, absolute and without links, is the directory or lies in it. Directories are told by what
+// they are, not by their names: the same one may be mounted twice.
+func lies(path string, dir fs.FileInfo) bool {
+	for {
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, dir) {
+			return true
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return false
+		}
+		path = up
+	}
+}
+
+// realPath is the absolute path without links; what is not there yet has none.
+func realPath(path string) (string, error) {
+	rest := ""
+	for p := absolute(path); ; p = filepath.Dir(p) {
+		_, err := os.Lstat(p)
+		if err == nil {
+			real, err := filepath.EvalSymlinks(p)
+			return filepath.Join(real, rest), err
+		}
+		if !errors.Is(err, fs.ErrNotExist) || p == filepath.Dir(p) {
+			return "", err
+		}
+		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}
+
+// absolute is the path from the root on. Where the working directory is gone it stays as it is, and opening it will fail.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// bare is an error without the path, which the sentence around it names.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
+
+// rebuildFolder is the folder for the files of one partition.
+type rebuildFolder struct {
+	path    string
+	written bool // since the folder was last brought to disk
+}
+
+// folder makes the folder of a partition.
+func (r *rebuilder) folder(name string) (*rebuildFolder, error) {
+	path := filepath.Join(r.opts.Dir, name)
+	if err := r.checkFolder(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(absolute(path), 0o777); err != nil {
+		return nil, fmt.Errorf("%s: cannot be made: %w", path, bare(err))
+	}
+	return &rebuildFolder{path: path}, nil
+}
+
+// newFile is a file that is to be written.
+type newFile struct {
+	name string
+	data []byte
+}
+
+// write writes the files of a segment, unless one of them is there already with other content. Its error ends the run.
+func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) error {
+	files := p.files(seg, x, res)
+	for _, f := range files {
+		there, err := p.out.present(f)
+		if err != nil {
+			res.Outcome, res.Severity, res.Reason = NotRebuilt, 0, err.Error()
+			return nil
+		}
+		res.Files = append(res.Files, RebuiltFile{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)), Written: !there})
+	}
+	for i, f := range files {
+		if res.Files[i].Written {
+			if err := p.out.write(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// files are those that recovery leaves of a segment, the log aside.
+func (p *rebuildPartition) files(seg *segment, x *recovery, res *Rebuilt) []newFile {
+	var files []newFile
+	add := func(offset int64, kind format.Kind, data []byte) {
+		files = append(files, newFile{format.SegmentFileName(offset, kind), data})
+	}
+	res.IndexEntries, res.TimeIndexEntries = x.index.OffsetIndex().Len(), x.index.TimeIndex().Len()
+	res.TxnIndexEntries = format.NewTxnIndex(x.txns.Bytes()).Len()
+	add(seg.base, format.KindOffsetIndex, x.index.OffsetIndexBytes())
+	add(seg.base, format.KindTimeIndex, x.index.TimeIndexBytes())
+	if res.TxnIndexEntries > 0 || seg.dir.TxnIndex != nil {
+		add(seg.base, format.KindTxnIndex, x.txns.Bytes())
+	}
+	if p.opts.Snapshots && x.early != nil {
+		add(seg.base, format.KindProducerSnapshot, x.early)
+	}
+	// A snapshot that is neither at the base of a segment nor at the end of the log would be deleted at once.
+	atEnd := seg.last || res.Outcome == RebuiltCut || seg.dir.Next.Base == x.mapEnd
+	if p.opts.Snapshots && x.mapEnd > x.snapOffset && res.Outcome != RebuiltEmptied && atEnd {
+		add(x.mapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, x.producers.Entries()))
+	}
+	return files
+}
+
+// present reports whether a file is there already. The error is for one that is not the same.
+func (d *rebuildFolder) present(f newFile) (bool, error) {
+	path := filepath.Join(d.path, f.name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil && info.Mode().IsRegular() && info.Size() == int64(len(f.data)) {
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, f.data) {
+			return true, nil
+		}
+	}
+	return true, fmt.Errorf("%s is there already and differs from what was rebuilt; it stays as it was (take it away, or name "+
+		"another folder)", path)
+}
+
+// write writes a file under another name, brings it to disk, and gives it its name.
+func (d *rebuildFolder) write(f newFile) error {
+	d.written = true
+	path := filepath.Join(d.path, f.name)
+	half := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
+	err := writeSynced(half, f.data)
+	if err == nil {
+		err = os.Rename(half, path)
+	}
+	if err != nil {
+		_ = os.Remove(half) // it may never have been made
+		return fmt.Errorf("%s: cannot be written: %w", path, bare(err))
+	}
+	return nil
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// close brings the names of the files to disk.
+func (d *rebuildFolder) close() error {
+	if !d.written {
+		return nil
+	}
+	f, err := os.Open(d.path)
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot be brought to disk: %w", d.path, bare(err))
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package verify
+
+import (
+	"cmp"
+	"slices"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// producerExpirationMs is Kafka's default of producer.id.expiration.ms.
+const producerExpirationMs = 24 * 60 * 60 * 1000
+
+// producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
+// builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment. Since
+// recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of the same offset
+// is preferred, for it knows what compaction has taken out of the log.
+type producerHistory struct {
+	*rebuilder
+	dir       *logdir.Partition
+	logStart  int64
+	expiredMs int64
+	snapshots []*logdir.File // above the log's start, the newest first; those that cannot be read are taken out
+
+	// taken is the snapshot that recovery took behind the segment last recovered, nil if it was cut.
+	taken       []byte
+	takenOffset int64
+	behind      *logdir.Segment
+}
+
+func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
+	h := producerHistory{rebuilder: r, dir: dir, logStart: logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs}
+	for _, f := range dir.All() {
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && f.Name.Base > h.logStart {
+			h.snapshots = append(h.snapshots, f)
+		}
+	}
+	slices.SortFunc(h.snapshots, func(a, b *logdir.File) int { return cmp.Compare(b.Name.Base, a.Name.Base) })
+	return h
+}
+
+// logStart is what the log-start-offset-checkpoint says of a partition, 0 if nothing.
+func logStart(dir *logdir.Partition) int64 {
+	if dir.Parent == nil || dir.IsClusterMetadata() {
+		return 0
+	}
+	f := dir.Parent.File(format.KindLogStartOffsetCheckpoint)
+	if f == nil {
+		return 0
+	}
+	raw, err := f.ReadSmall(maxSmallFile)
+	if err != nil {
+		return 0
+	}
+	start := int64(0)
+	checkpoint, _ := format.DecodeOffsetCheckpoint(raw)
+	for _, e := range checkpoint.Entries {
+		if e.Topic == dir.Topic && e.Partition == dir.Partition {
+			start = e.Offset
+		}
+	}
+	return start
+}
+
+// before is a recovery that knows the producers before the segment.
+func (h *producerHistory) before(seg *logdir.Segment) *recovery {
+	x := &recovery{reader: h.reader}
+	f, s := h.newest(seg.Base)
+	follows := h.taken != nil && seg.Prev == h.behind
+	if f != nil {
+		x.snapOffset = f.Name.Base
+	} else {
+		x.snapOffset = h.logStart
+	}
+	switch {
+	case follows && h.takenOffset > x.snapOffset && h.takenOffset <= seg.Base:
+		taken, _ := format.DecodeProducerSnapshot(h.taken) // after has made it
+		x.producers, x.snapOffset = format.LoadProducerState(&taken, h.takenOffset, h.expiredMs), h.takenOffset
+	case f != nil:
+		x.producers = format.LoadProducerState(&s, f.Name.Base, h.expiredMs)
+	default:
+		x.producers = format.NewProducerState(h.logStart)
+	}
+	if !follows {
+		h.replay(x.producers, seg, x.snapOffset)
+	}
+	x.mapEnd = max(x.snapOffset, seg.Base)
+	if seg.Base > x.snapOffset {
+		x.snapOffset, x.early = seg.Base, format.AppendProducerSnapshot(nil, x.producers.Entries())
+	}
+	return x
+}
+
+// newest is the newest snapshot at or below the offset that can be used, nil if there is none.
+func (h *producerHistory) newest(offset int64) (*logdir.File, format.ProducerSnapshot) {
+	for i := 0; i < len(h.snapshots); {
+		f := h.snapshots[i]
+		if f.Name.Base > offset {
+			i++
+			continue
+		}
+		raw, err := f.ReadSmall(maxSmallFile)
+		if err != nil {
+			h.notDone(err.Error())
+		} else if s, err := format.DecodeProducerSnapshot(raw); err == nil {
+			return f, s
+		}
+		h.snapshots = slices.Delete(h.snapshots, i, i+1) // a broker deletes it, too
+	}
+	return nil, format.ProducerSnapshot{}
+}
+
+// replay goes through the segments before seg from an offset on (UnifiedLog.rebuildProducerState): by the lengths of
+// batches alone, whose checksums are of no interest there.
+func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Segment, from int64) {
+	first := seg
+	for first.Prev != nil && first.Base > from {
+		first = first.Prev
+	}
+	for s := first; s != nil && s.Base < seg.Base; s = s.Next {
+		err := s.Log.View(func(data []byte) error {
+			reached := false
+			for pos := int64(0); ; {
+				b, err := format.DecodeBatch(data, pos)
+				if err != nil || b.BaseOffset >= seg.Base {
+					return nil
+				}
+				pos = b.End()
+				reached = reached || b.LastOffset >= from
+				if reached {
+					_, _ = producers.Append(&b, h.reader) // what makes no sense changes no state
+				}
+			}
+		})
+		if err != nil {
+			h.notDone(err.Error())
+		}
+	}
+}
+
+// after remembers the state behind a segment, if recovery has kept all of it.
+func (h *producerHistory) after(seg *logdir.Segment, x *recovery, outcome RebuildOutcome) {
+	h.behind, h.taken = seg, nil
+	if outcome == RebuiltWhole {
+		h.taken, h.takenOffset = format.AppendProducerSnapshot(nil, x.producers.Entries()), x.mapEnd
+	}
+}
