@@ -86,7 +86,7 @@ The bound is min(interval + the largest batch, segment size). The interval is --
 a metadata log is among the operands, else what the entries tell, else 4096.
 
 A broken, missing or preallocated index is used as a broker uses it, and what comes of it is said. Exit code 1 means that in
-some partition nothing was found.`,
+some partition nothing was found; of a sweep, that some offset leads to no batch.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runLookup(c.Context(), env, &o, args) },
 	}
@@ -227,6 +227,7 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 	bar := o.progress(env, logBytes(partitions))
 	options := lookup.Options{Interval: orNone(o.Interval)}
 	var plot *lookup.Plot
+	astray := false
 	for _, p := range partitions {
 		s, err := p.Sweep(ctx, options, bar.Add)
 		if ctx.Err() != nil {
@@ -236,13 +237,14 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue
 		}
+		astray = astray || s.Total.Astray() > 0
 		printer.sweep(s)
 		if plot == nil {
 			plot = s.Plot()
 		}
 	}
 	printer.flush()
-	return errors.Join(incomplete, env.writePlot(o.SVG, plot))
+	return errors.Join(result(astray, incomplete), env.writePlot(o.SVG, plot))
 }
 
 // writePlot writes the picture, if one was asked for.
@@ -251,7 +253,7 @@ func (env *Env) writePlot(file string, plot *lookup.Plot) error {
 	case file == "":
 		return nil
 	case plot == nil:
-		return fmt.Errorf("--svg: there is nothing to draw, %s was not written", file)
+		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written", file)
 	}
 	return writeReport(file, plot.SVG())
 }

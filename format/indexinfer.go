@@ -25,28 +25,42 @@ type SegmentInterval struct {
 	Least, Most int64
 	// Entries counts the entries that lie at the start of a batch.
 	Entries int
-	// PerAppend means that some entry holds another offset than the last one of its batch: the broker was older than 4.0.1
-	// and wrote at most one entry an append, so Least and Most say nothing.
+	// PerAppend means that some entry is of the kind that only brokers before 4.0.1 write, at most one an append: its offset
+	// is the last of a later batch of the same append, or, up to 0.10, the first of a compressed message. Least and Most say
+	// nothing then. Any other offset beside the batch's last is damage, and no reason to distrust the positions.
 	PerAppend bool
 
 	x       OffsetIndex
 	next    int
 	indexed int64
+	last    int64 // offset of the batch before
+	pending int64 // the offset of an entry that should be the last of a batch to come, if waiting
+	waiting bool
 }
 
 // NewSegmentInterval starts the inference for a segment; zero slots at the end of x do not count.
 func NewSegmentInterval(x OffsetIndex) *SegmentInterval {
-	return &SegmentInterval{Most: math.MaxInt64, x: x.Logical()}
+	return &SegmentInterval{Most: math.MaxInt64, x: x.Logical(), last: x.Base() - 1}
 }
 
 // Add takes the next batch of the segment.
 func (s *SegmentInterval) Add(b BatchRef) {
+	if s.waiting && b.LastOffset >= s.pending {
+		s.PerAppend = s.PerAppend || b.LastOffset == s.pending
+		s.waiting = false
+	}
+	s.addEntry(b)
+	s.last = b.LastOffset
+}
+
+// addEntry looks for an entry for b.
+func (s *SegmentInterval) addEntry(b BatchRef) {
 	for s.next < s.x.Len() && int64(s.x.Entry(s.next).Position) < b.Pos {
 		s.next++
 	}
 	distance := b.Pos - s.indexed
 	if s.next < s.x.Len() && int64(s.x.Entry(s.next).Position) == b.Pos {
-		s.PerAppend = s.PerAppend || s.x.Entry(s.next).Offset != b.LastOffset
+		s.compare(s.x.Entry(s.next).Offset, b)
 		s.Most = min(s.Most, distance-1)
 		s.indexed = b.Pos
 		s.Entries++
@@ -54,6 +68,17 @@ func (s *SegmentInterval) Add(b BatchRef) {
 		return
 	}
 	s.Least = max(s.Least, distance)
+}
+
+// compare looks at the offset of the entry for b. A compressed message of the old formats has its last offset for both of
+// BatchRef's.
+func (s *SegmentInterval) compare(offset int64, b BatchRef) {
+	switch {
+	case offset > b.LastOffset:
+		s.pending, s.waiting = offset, true
+	case offset < b.LastOffset && offset > s.last && b.BaseOffset == b.LastOffset:
+		s.PerAppend = true
+	}
 }
 
 // Explains reports whether an index written with that interval, one entry a batch, has just these entries.

@@ -41,6 +41,7 @@ type Density struct {
 	Gain        *Density
 	Curve       SegmentCurve
 	fingerprint [sha256.Size]byte
+	below       int64 // see evidence
 }
 
 // A SegmentCurve is the curve of the segment whose look-ups cost most.
@@ -69,7 +70,8 @@ func (p *Partition) Density(ctx context.Context, intervals []int64, progress Pro
 	if err != nil || !rows[0].PerAppend {
 		return rows, err
 	}
-	with := []int64{DefaultInterval}
+	// The writer's interval is not known, but it was less than the distance between any two entries.
+	with := []int64{min(DefaultInterval, likely(0, rows[0].below))}
 	if p.TopicInterval >= 0 {
 		with[0] = p.TopicInterval
 	}
@@ -134,7 +136,7 @@ func (m *densityMeter) measure(ctx context.Context, seg *logdir.Segment) error {
 		survey := s.Survey(takers...)
 		m.evidence.add(&survey)
 		m.logBytes += survey.LogSize
-		if seg.Index == nil {
+		if seg.Index == nil && survey.Batches > 0 {
 			m.missing++
 		}
 		for i, row := range m.rows {
@@ -192,7 +194,7 @@ func (m *densityMeter) density(row *densityRow) *Density {
 		SmallestBatch: m.smallest, LargestBatch: m.largest, fingerprint: sha256.Sum256(row.hash)}
 	d.Interval = m.p.interval(row.supposed, &m.evidence)
 	if row.supposed < 0 {
-		d.PerAppend, d.Missing = m.evidence.perAppend, m.missing
+		d.PerAppend, d.Missing, d.below = m.evidence.PerAppend > 0, m.missing, m.evidence.below
 	}
 	switch {
 	case d.Batches == 0:

@@ -26,7 +26,7 @@ func (d *Density) AppendJSON(dst []byte) []byte {
 	o.Int("maps", d.Maps())
 	o.Int("log_bytes", d.LogBytes)
 	o.Int("offsets", d.Offsets)
-	o.Int("not_found", d.NotFound+d.Failed)
+	o.Int("not_found", d.Astray())
 	o.IntOrNull("inferred_least", d.Interval.Least, d.Supposed < 0 && d.Interval.Known)
 	o.IntOrNull("inferred_most", d.Interval.Most, d.Supposed < 0 && d.Interval.bounded())
 	return o.Line()
@@ -216,12 +216,21 @@ func (c *Comparison) AppendText(dst []byte, st Style) []byte {
 	return dst
 }
 
+// maxSentences bounds what is said about single rows.
+const maxSentences = 12
+
 // Sentences say what the numbers mean.
 func (c *Comparison) Sentences() []string {
 	var out []string
 	out = append(out, c.plateaus()...)
+	shown := 0
 	for _, d := range c.Rows {
-		out = append(out, d.sentences()...)
+		about := d.sentences()
+		if shown += len(about); shown > maxSentences {
+			out = append(out, "There is more to say about other rows: ask for fewer paths at a time.")
+			break
+		}
+		out = append(out, about...)
 	}
 	out = append(out, c.twins()...)
 	return append(out, c.maps(), c.ruleSentence())
@@ -247,6 +256,10 @@ func (c *Comparison) plateaus() []string {
 		if d.Supposed >= 0 {
 			found[at].intervals = append(found[at].intervals, fmt.Sprint(d.Supposed))
 		}
+	}
+	if len(found) > 3 {
+		return []string{"Where the regime is plateau, batches are larger than the interval: every batch but the first of a segment is " +
+			"indexed, and a smaller interval adds nothing."}
 	}
 	var out []string
 	for _, p := range found {
@@ -283,16 +296,26 @@ func (d *Density) sentences() []string {
 		out = append(out, fmt.Sprintf("%s: %s no offset index; a broker writes a new one when it starts.", d.Path,
 			render.Plural(int64(d.Missing), "segment has", "segments have")))
 	}
-	if n := d.NotFound + d.Failed; n > 0 {
+	if n := d.Astray(); n > 0 {
 		out = append(out, fmt.Sprintf("%s: %s lead to no batch; kseg lookup --sweep says where, kseg verify why.", d.Path,
 			render.Plural(n, "offset", "offsets")))
 	}
-	if g := d.Gain; g != nil {
-		out = append(out, fmt.Sprintf("%s: the index was written one entry an append, as brokers before 4.0.1 do. A rebuild (kseg verify "+
-			"--rebuild, or a broker's recovery) with interval %d has %d entries for %d: the mean scan goes from %s to %s bytes, the longest from "+
-			"%d to %d.", d.Path, g.Supposed, g.Entries, d.Entries, mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes))
+	if d.Gain != nil {
+		out = append(out, d.gainSentence())
 	}
 	return out
+}
+
+// gainSentence says what a rebuild would make of an index of one entry an append.
+func (d *Density) gainSentence() string {
+	g := d.Gain
+	text := fmt.Sprintf("%s: the index was written one entry an append, as brokers before 4.0.1 do. A rebuild (kseg verify --rebuild, or a "+
+		"broker's recovery) with interval %d", d.Path, g.Supposed)
+	if g.MeanBytes >= d.MeanBytes {
+		return text + fmt.Sprintf(" would gain nothing: %d entries for %d.", g.Entries, d.Entries)
+	}
+	return text + fmt.Sprintf(" has %d entries for %d: the mean scan goes from %s to %s bytes, the longest from %d to %d.", g.Entries, d.Entries,
+		mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes)
 }
 
 // twins names the paths whose own indexes are the same.
@@ -338,13 +361,16 @@ func (c *Comparison) ruleSentence() string {
 	return "Rule: at most one entry a batch (4.0.1 and later), unless said otherwise."
 }
 
-// Plot shows the costliest segment of each row, nil if no look-up found a batch.
+// Plot shows the costliest segment of each row; nil if there are too many rows, or no look-up found a batch.
 func (c *Comparison) Plot() *Plot {
 	const most = 6
+	if len(c.Rows) > most {
+		return nil
+	}
 	p := &Plot{Title: "bytes scanned over offsets, in the costliest segment", Axis: "offset, from the segment's base on", Last: -1}
 	for _, d := range c.Rows {
 		s := d.Curve
-		if s.Curve == nil || s.LastOffset < s.Base || len(p.Series) == most {
+		if s.Curve == nil || s.LastOffset < s.Base {
 			continue
 		}
 		name := d.Path

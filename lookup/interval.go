@@ -21,15 +21,20 @@ const (
 
 // evidence gathers what the indexes of a partition tell of the interval they were written with.
 type evidence struct {
-	entries   format.IntervalInference
-	perAppend bool
+	format.IntervalInference
+	// below is one less than the smallest distance between two entries of one entry an append, which bounds that writer's
+	// interval from above.
+	below int64
 }
 
 func (e *evidence) add(s *Survey) {
-	if !s.NoIndex {
-		e.entries.Add(s.Interval)
+	if s.NoIndex {
+		return
 	}
-	e.perAppend = e.perAppend || s.PerAppend
+	e.Add(s.Interval)
+	if s.Interval.PerAppend && (e.below == 0 || s.Interval.Most < e.below) {
+		e.below = s.Interval.Most
+	}
 }
 
 // An Interval is the index.interval.bytes that an index was written with, as far as that can be known.
@@ -47,9 +52,8 @@ type Interval struct {
 // Of a range of intervals that all explain the entries it takes the default if that is one of them, else the largest power
 // of two, as people set them, else the smallest.
 func (p *Partition) interval(supposed int64, e *evidence) Interval {
-	least, most, ok := e.entries.Range()
-	ok = ok && !e.perAppend
-	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: e.perAppend}
+	least, most, ok := e.Range()
+	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: e.PerAppend > 0}
 	switch {
 	case supposed >= 0:
 		out.Bytes, out.Source = supposed, FromFlag
@@ -84,7 +88,7 @@ func (i Interval) Explain() string {
 	if i.PerAppend {
 		return "Kafka's default: one entry an append tells nothing of the interval"
 	}
-	return "Kafka's default: no single interval explains the entries"
+	return "Kafka's default: the entries do not tell"
 }
 
 func (i Interval) span() string {

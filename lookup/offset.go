@@ -375,6 +375,7 @@ func (r *Result) note(format string, args ...any) {
 func (r *Result) explainIndex(t *Try) {
 	x := &t.Index
 	switch {
+	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
 		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts next, by "+
 			"recovering the segment.", t.Base)

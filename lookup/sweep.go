@@ -24,9 +24,6 @@ type Survey struct {
 	Interval *format.SegmentInterval
 	// NoIndex is true if there is no index file, which then tells nothing.
 	NoIndex bool
-	// PerAppend is true if an entry is of the kind that only brokers before 4.0.1 write: one an append, which may have several
-	// batches.
-	PerAppend bool
 }
 
 // maxHoles is how many holes of a segment are kept to be shown.
@@ -35,7 +32,6 @@ const maxHoles = 8
 // Survey walks all batch headers once. Each batch is handed to the takers too, such as the Add of an IndexBuilder.
 func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 	out := Survey{NextOffset: s.Base, LogSize: int64(len(s.Log)), Interval: format.NewSegmentInterval(s.Index), MaxTimestampMs: -1}
-	appends := appendCheck{x: s.Index, last: s.Base - 1}
 	take := func(b format.BatchRef) {
 		out.Batches++
 		out.Bytes += b.Size
@@ -43,7 +39,6 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 		out.NextOffset = b.LastOffset + 1
 		out.MaxTimestampMs = max(out.MaxTimestampMs, b.MaxTimestampMs)
 		out.Interval.Add(b)
-		appends.take(b)
 		for _, taker := range takers {
 			taker(b)
 		}
@@ -61,7 +56,7 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 			}
 		}
 	}
-	out.PerAppend, out.NoIndex = appends.found, s.noIndex
+	out.NoIndex = s.noIndex
 	return out
 }
 
@@ -95,37 +90,6 @@ func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
 		pos += size
 	}
 	return last
-}
-
-// appendCheck finds entries that only a broker before 4.0.1 writes, one an append: their offset is the last of a later batch
-// of the same append, or, up to 0.10, the first of a compressed message.
-type appendCheck struct {
-	x       format.OffsetIndex
-	next    int
-	last    int64 // offset of the batch before
-	pending int64 // the offset of an entry that should be the last of a batch to come
-	waiting bool
-	found   bool
-}
-
-func (c *appendCheck) take(b format.BatchRef) {
-	if c.waiting && b.LastOffset >= c.pending {
-		c.found = c.found || b.LastOffset == c.pending
-		c.waiting = false
-	}
-	for c.next < c.x.Len() && int64(c.x.Entry(c.next).Position) < b.Pos {
-		c.next++
-	}
-	if c.next < c.x.Len() && int64(c.x.Entry(c.next).Position) == b.Pos {
-		switch offset := c.x.Entry(c.next).Offset; {
-		case offset > b.LastOffset:
-			c.pending, c.waiting = offset, true
-		case offset < b.BaseOffset && offset > c.last:
-			c.found = true
-		}
-		c.next++
-	}
-	c.last = b.LastOffset
 }
 
 // Rebuilt is what the indexes would be had they been written with that index.interval.bytes, one entry a batch at most

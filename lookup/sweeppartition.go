@@ -43,6 +43,9 @@ type Totals struct {
 	WorstSegment                           int // index of the segment with the costliest look-up, −1 if none was made
 }
 
+// Astray counts the offsets that lead to no batch.
+func (t *Totals) Astray() int64 { return t.NotFound + t.Failed }
+
 // A Progress is told how many bytes of logs have been gone through. It may be nil.
 type Progress func(bytes int64)
 
@@ -255,7 +258,7 @@ func (s *PartitionSweep) notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	for _, one := range s.Segments {
-		if one.Missing && s.Supposed < 0 {
+		if one.Missing && s.Supposed < 0 && one.Survey.Batches > 0 {
 			note("Segment %d has no offset index: every look-up scans from byte 0.", one.Base)
 		}
 		w := &one.Sweep

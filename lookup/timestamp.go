@@ -192,6 +192,7 @@ func (r *Result) explainTime() {
 func (r *Result) explainTimeIndex(t *Try) {
 	x := t.Time
 	switch {
+	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
 		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean stop makes an empty one "+
 			"and leaves it so.", t.Base)
