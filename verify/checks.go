@@ -11,6 +11,13 @@ var checks = []*Check{
 	&checkTimeIndex,
 	&checkTxnIndex,
 	&checkSegments,
+	&checkSnapshots,
+	&checkEpochFile,
+	&checkIdentity,
+	&checkKRaft,
+	&checkOdd,
+	&checkDirs,
+	&checkCheckpoints,
 }
 
 // Codes lists every code there is, in the order of the checks.

@@ -209,6 +209,11 @@ func TestChecksComplete(t *testing.T) {
 	for _, c := range crafted {
 		triggered[c.code] = true
 	}
+	for _, c := range stateDamage {
+		for _, text := range c.want {
+			triggered[strings.Fields(text)[1]] = true
+		}
+	}
 	seen := map[string]bool{}
 	for _, c := range Codes() {
 		if seen[c.Name] {

@@ -2,7 +2,9 @@ package verify
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // maxRelated bounds the list of related places.
@@ -18,7 +20,7 @@ func (p *partition) fold() []*Finding {
 		}
 	}
 	found := slices.DeleteFunc(p.findings, func(f *Finding) bool {
-		return p.driver.opts.Ignore[f.Code] || f.Code == "offset-gap" && p.compacted
+		return p.driver.opts.Ignore[f.Code] || p.compacted && traits[f.Code]&ofCleaned != 0
 	})
 	slices.SortStableFunc(found, func(a, b *Finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Pos, b.Pos))
@@ -54,22 +56,32 @@ func (f *Finding) relate(place Place) {
 // mostCauses bounds how many findings are considered as causes of what was found in other segments.
 const mostCauses = 1000
 
-// foldExplained moves findings that follow from another one into its related places.
+// foldExplained moves findings that follow from another one into its related places; if that one follows from a third, into those
+// of the third.
 func foldExplained(found []*Finding) []*Finding {
-	gone := make([]bool, len(found))
+	into := make([]int, len(found)) // the finding that has it now, itself at first
+	for i := range into {
+		into[i] = i
+	}
 	byBase := map[int64][]int{}
 	var causes []int
 	for i := range found {
 		byBase[found[i].base] = append(byBase[found[i].base], i)
-		if traits[found[i].Code]&(moves|hides) != 0 && len(causes) < mostCauses {
+		if traits[found[i].Code]&(moves|hides|apart) != 0 && len(causes) < mostCauses {
 			causes = append(causes, i)
 		}
 	}
 	for i := range found {
 		for _, candidates := range [][]int{byBase[found[i].base], causes} {
 			for _, j := range candidates {
-				if i != j && !gone[i] && !gone[j] && explains(found[j], found[i]) {
-					gone[i] = true
+				if i == j || into[i] != i || !explains(found[j], found[i]) {
+					continue
+				}
+				for into[j] != j {
+					j = into[j]
+				}
+				if i != j {
+					into[i] = j
 					found[j].absorb(found[i])
 				}
 			}
@@ -77,7 +89,7 @@ func foldExplained(found []*Finding) []*Finding {
 	}
 	var kept []*Finding
 	for i, f := range found {
-		if !gone[i] {
+		if into[i] == i {
 			kept = append(kept, f)
 		}
 	}
@@ -106,13 +118,15 @@ const (
 	moves trait = 1 << iota // batches or offsets are not where they were: indexes, sequences and states may disagree
 	hides                   // the contents of batches are not known: what depends on them may disagree
 	times                   // a timestamp is wrong: time indexes may disagree
+	apart                   // what is said elsewhere may follow from it, by rules of explainsState
 	// Effects.
 	ofIndex    // of an offset index
 	ofTime     // of a time index
 	ofTxnIndex // of a transaction index
 	ofProducer // between two batches of a producer
 	ofTxn      // of a transaction that lacks its beginning or end
-	ofSnapshot // of a producer snapshot or another state file
+	ofCleaned  // of what the log cleaner does too: nothing is wrong where it was
+	ofState    // of a state file that says more than the log, or something else
 )
 
 // traits has the codes that can be a cause or an effect.
@@ -128,14 +142,17 @@ var traits = map[string]trait{
 	"batch-repeated":      moves,
 	"offset-order":        moves,
 	"offset-overflow":     moves,
-	"offset-gap":          moves | hides,
+	"offset-gap":          moves | hides | ofCleaned,
 	"segment-name":        moves,
 	"segment-overlap":     moves,
 	"log-end-missing":     moves | hides,
 	"segment-log-missing": moves | hides,
 	"control-record":      hides,
 	"transaction-state":   hides,
-	"batch-max-timestamp": times,
+	"batch-max-timestamp": times | apart,
+	"batch-header":        apart,
+	"leftover-swap":       apart,
+	"odd-file-name":       apart,
 
 	"index-missing":              ofIndex,
 	"index-invalid":              ofIndex,
@@ -157,10 +174,18 @@ var traits = map[string]trait{
 	"txnindex-entry-missing": ofTxnIndex,
 	"txnindex-stray-bytes":   ofTxnIndex,
 
-	"producer-sequence":          ofProducer,
-	"producer-epoch":             ofProducer,
+	"producer-sequence":          ofProducer | ofCleaned | apart,
+	"producer-epoch":             ofProducer | ofCleaned | apart,
 	"marker-without-transaction": ofTxn,
 	"open-transaction":           ofTxn,
+
+	"snapshot-beyond-end":       ofState,
+	"recovery-point-beyond-end": ofState,
+	"high-watermark-beyond-end": ofState,
+	"leader-epoch-beyond-end":   ofState,
+	"recovery-point-not-end":    ofState,
+	"cleaner-offset-range":      ofState,
+	"metadata-snapshot-ahead":   ofState,
 }
 
 // explains reports whether effect follows from cause.
@@ -168,7 +193,7 @@ func explains(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	of, by := traits[effect.Code], traits[cause.Code]
 	switch {
-	case cause.base == effect.base && explainsInSegment(cause, effect):
+	case cause.base == effect.base && explainsInSegment(cause, effect), explainsState(cause, effect):
 		return true
 	case by&(moves|hides) == 0 || from < 0:
 		return false
@@ -185,8 +210,9 @@ func explains(cause, effect *Finding) bool {
 		return from <= max(effect.LastOffset, effect.FirstOffset)
 	case of&ofTxn != 0:
 		return to >= effect.FirstOffset || effect.Code == "marker-without-transaction" && from <= effect.FirstOffset
-	case of&ofSnapshot != 0:
-		return effect.LastOffset >= from
+	case of&ofState != 0:
+		_, last := effect.doubtful()
+		return last >= from && to >= effect.since
 	}
 	return false
 }
@@ -222,4 +248,31 @@ func indexExplains(cause, effect string) bool {
 		return effect == "timeindex-invalid" || effect == "timeindex-differs-from-rebuild"
 	}
 	return false
+}
+
+// explainsState is explains for state files and directories.
+func explainsState(cause, effect *Finding) bool {
+	overlap := cause.FirstOffset >= 0 && cause.FirstOffset <= effect.LastOffset && effect.FirstOffset <= cause.LastOffset
+	switch effect.Code {
+	case "leader-epoch-contradiction":
+		return cause.Code == "leader-epoch-order" && cause.File == effect.File && cause.Pos == effect.Pos
+	case "snapshot-content":
+		// The batch that the entry is about was found to be wrong.
+		return cause.Severity > Note && cause.logPos >= 0 && cause.base >= 0 && overlap
+	case "offset-gap":
+		return cause.Code == "leftover-swap" && overlap
+	case "index-missing", "timeindex-missing":
+		return cause.Code == "odd-file-name" && cause.base == effect.base
+	case "index-without-log":
+		return cause.Code == "odd-file-name" && stem(cause.Evidence[0].Want) == stem(filepath.Base(effect.File))
+	case "leader-epoch-below-start":
+		return cause.Code == "leftover-deleted"
+	}
+	return false
+}
+
+// stem is a file's name up to its first dot.
+func stem(name string) string {
+	before, _, _ := strings.Cut(name, ".")
+	return before
 }

@@ -54,6 +54,8 @@ func (o *operands) partitions() []*partition {
 func (l *logDir) found(f Finding) {
 	f.base = -1
 	l.driver.fill(&f)
+	f.Shown = filepath.Join(l.dir.Display, f.File)
+	f.Next = nextCommand(&f)
 	if !l.driver.opts.Ignore[f.Code] {
 		l.findings = append(l.findings, &f)
 	}

@@ -57,7 +57,12 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 	p.shutdown = howStopped(dir)
 	p.compacted = p.cleaned()
 	for i, f := range dir.Files {
-		p.ranks[f.Rel] = i
+		p.ranks[f.Rel] = i + 1
+	}
+	if dir.Parent != nil {
+		for i, f := range dir.Parent.Files {
+			p.ranks[p.parentFile(f)] = len(dir.Files) + i + 1
+		}
 	}
 	for _, s := range dir.Segments {
 		p.segments = append(p.segments, &segment{part: p, dir: s, log: s.Log, base: s.Base, last: s.Next == nil,
@@ -86,21 +91,12 @@ func (p *partition) cleaned() bool {
 	if p.dir.Parent == nil {
 		return false
 	}
-	f := p.dir.Parent.File(format.KindCleanerOffsetCheckpoint)
-	if f == nil {
+	c := p.driver.dirState(p.dir.Parent).checkpoints[format.KindCleanerOffsetCheckpoint]
+	if c == nil {
 		return false
 	}
-	raw, err := f.ReadSmall(maxSmallFile)
-	if err != nil {
-		return false
-	}
-	checkpoint, _ := format.DecodeOffsetCheckpoint(raw)
-	for _, e := range checkpoint.Entries {
-		if e.Topic == p.dir.Topic && e.Partition == p.dir.Partition {
-			return true
-		}
-	}
-	return false
+	_, ok := c.entries[topicPartition{p.dir.Topic, p.dir.Partition}]
+	return ok
 }
 
 // coordinator reports whether the partition is of an internal topic that a coordinator writes to, whose appends repeat
@@ -130,6 +126,7 @@ func (p *partition) run(src source) error {
 				return err
 			}
 			p.unread(seg.log, err)
+			seg.unread = true
 		}
 		p.driver.count(seg)
 	}
@@ -177,13 +174,21 @@ func (p *partition) found(seg *segment, f Finding) *Finding {
 	f.rank = p.ranks[f.File]
 	p.driver.fill(&f)
 	f.Shown = filepath.Join(p.root, f.File)
-	if f.Next == "" && f.Pos >= 0 && f.File != "" {
-		f.Next = "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
+	if f.Next == "" {
+		f.Next = nextCommand(&f)
 	}
 	if p.counts[fileCode{f.File, f.Code}]++; p.counts[fileCode{f.File, f.Code}] <= mostKept {
 		p.findings = append(p.findings, &f)
 	}
 	return &f
+}
+
+// nextCommand shows the bytes at a finding's place; "" if it has none.
+func nextCommand(f *Finding) string {
+	if f.Pos < 0 || f.File == "" {
+		return ""
+	}
+	return "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
 }
 
 func (p *partition) progress(bytes int64) {

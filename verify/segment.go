@@ -32,6 +32,7 @@ type segment struct {
 	tailFinding      *Finding
 	reached          int64 // the last offset that an index shows to have been there
 	damaged          bool  // some bytes could not be read as batches
+	unread           bool  // the file could not be read to its end
 	cut              bool  // an index shows that the log once went on behind its end
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // Options say what is checked and how.
@@ -110,6 +111,10 @@ type driver struct {
 	summary    Summary
 	emitted    int
 	severities map[string]Severity // the usual ones, by code
+	set        *logdir.Set
+	dirStates  map[*logdir.LogDir]*dirState
+	topics     map[topicKey]*topicIDs // nil: not read yet
+	cluster    *state.Cluster         // nil: not read yet
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
@@ -120,7 +125,8 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	if opts.run.bytes == 0 {
 		opts.run = usualRun
 	}
-	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level}}
+	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
+		set: set, dirStates: map[*logdir.LogDir]*dirState{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
@@ -174,7 +180,7 @@ func (d *driver) runAll(all *operands, src source) error {
 				c.LogDir(l)
 			}
 		}
-		if err := d.emitAll(l.findings); err != nil {
+		if err := d.emitAll(foldRepeated(l.findings)); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,257 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"kseg/format"
+)
+
+// checkCheckpoints looks at the four offset checkpoints of a log directory, and holds each line against the log that it is about.
+// A broker writes them every few seconds, so that after a crash they lag behind; after a clean stop the recovery point
+// is the end of the log.
+var checkCheckpoints = Check{
+	Name:  "offset-checkpoints",
+	Group: "state",
+	Codes: []Code{
+		{"checkpoint-unreadable", Damage, "an offset checkpoint that a broker cannot read"},
+		{"recovery-point-beyond-end", Damage, "a recovery point behind the end of the log"},
+		{"recovery-point-not-end", Note, "a clean stop, but a recovery point below the end of the log"},
+		{"high-watermark-beyond-end", Damage, "a high watermark behind the end of the log"},
+		{"high-watermark-below-start", Warning, "a high watermark below the start of the log"},
+		{"log-start-beyond-end", Damage, "a log start offset behind the end of the log"},
+		{"log-start-below-start", Note, "a log start offset below the first segment"},
+		{"cleaner-offset-range", Note, "a cleaner offset outside of the closed segments"},
+		{"checkpoint-unknown-partition", Note, "an offset checkpoint lists a partition that is not there"},
+		{"checkpoint-partition-missing", Note, "an offset checkpoint leaves a partition out"},
+	},
+	Partition: lookAtCheckpoints,
+	LogDir:    lookAtCheckpointFiles,
+}
+
+// unreadableCheckpoint is how bad it is that a checkpoint cannot be read, and what a broker then does. All were seen with 4.4.0.
+func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
+	switch throws := format.Throws(err); {
+	case throws == format.IOException:
+		return Damage, "a broker takes the whole log directory offline"
+	case throws == format.OutOfMemoryError:
+		return Damage, "a broker does not start with it"
+	case kind == format.KindReplicationOffsetCheckpoint:
+		return Damage, "a broker serves none of the partitions in the log directory"
+	case kind == format.KindRecoveryPointCheckpoint:
+		return Warning, "a broker takes all recovery points for 0, and reads everything again after an unclean stop"
+	case kind == format.KindLogStartOffsetCheckpoint:
+		return Warning, "a broker lets every log start with its first segment, so that deleted records come back"
+	}
+	return Warning, "the log cleaner of a broker stops, and nothing is compacted any more"
+}
+
+// lookAtCheckpointFiles looks at the checkpoints by themselves.
+func lookAtCheckpointFiles(l *logDir) {
+	s := l.driver.dirState(l.dir)
+	for _, err := range s.notRead {
+		l.driver.notRead(l.dir.Display, err)
+	}
+	if l.dir.Narrowed {
+		return
+	}
+	for _, kind := range checkpointKinds {
+		if c := s.checkpoints[kind]; c != nil {
+			lookAtCheckpointFile(l, kind, c)
+		}
+	}
+}
+
+func lookAtCheckpointFile(l *logDir, kind format.Kind, c *checkpoint) {
+	if c.err != nil {
+		l.found(unreadable(c))
+		return
+	}
+	if finding, odd := oddCheckpointFile(c.file.Rel, c); odd {
+		l.found(finding)
+	}
+	for _, e := range c.content.Entries {
+		if !slices.ContainsFunc(l.dir.Subdirs, func(name string) bool { return isDirOf(name, e.Topic, e.Partition) }) {
+			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.file.Rel, e.Pos, e.Len), logPos: -1,
+				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time", e.Topic, e.Partition)}
+			l.found(f)
+		}
+	}
+}
+
+// isDirOf reports whether a directory is that of the partition, also if it is being moved, or of a name that was cut short.
+func isDirOf(name, topic string, partition int32) bool {
+	d, ok := format.ParsePartitionDir(name)
+	return ok && d.Topic == topic && d.Partition == partition
+}
+
+// unreadable makes the finding of a checkpoint that a broker cannot read.
+func unreadable(c *checkpoint) Finding {
+	severity, effect := unreadableCheckpoint(c.file.Kind(), c.err)
+	f := stateError("checkpoint-unreadable", c.file.Rel, c.raw, c.err, effect)
+	f.Severity = severity
+	return f
+}
+
+// checkpointLine is a line of a checkpoint about the partition.
+type checkpointLine struct {
+	p      *partition
+	file   string
+	pos    int64
+	length int64
+	offset int64
+}
+
+// line is what the checkpoint of that kind says of the partition. If a file that is there does not list it after a clean stop,
+// that is reported.
+func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
+	c, e, ok := p.entry(kind)
+	if ok {
+		return checkpointLine{p, p.parentFile(c.file), e.Pos, e.Len, e.Offset}, true
+	}
+	always := kind == format.KindRecoveryPointCheckpoint || kind == format.KindReplicationOffsetCheckpoint
+	if c != nil && always && p.shutdown == cleanShutdown && p.whole() {
+		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.file), -1, -1), logPos: -1,
+			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0", p.dir.Topic, p.dir.Partition)})
+	}
+	return checkpointLine{}, false
+}
+
+// found reports that the line does not fit a range of offsets.
+func (c *checkpointLine) found(code string, severity Severity, first, last int64, want, message string) {
+	c.p.found(nil, Finding{Code: code, Severity: severity, Place: Place{c.file, c.pos, c.length, first, last}, Message: message, logPos: -1,
+		since: max(first, 0), Evidence: []Evidence{{"offset", want, itoa(c.offset)}}})
+}
+
+// lookAtCheckpoints holds the lines about a partition against its log.
+func lookAtCheckpoints(p *partition) {
+	if p.alone != nil {
+		lookAtCheckpointAlone(p)
+		return
+	}
+	end, ok := p.end()
+	if !ok || !p.inUse() {
+		return
+	}
+	if p.dir.Parent != nil && !p.dir.IsClusterMetadata() {
+		lookAtLines(p, end)
+	}
+	joinLostEnd(p, end)
+}
+
+// lookAtLines looks at the lines of the four checkpoints about the partition.
+func lookAtLines(p *partition, end int64) {
+	start, _ := p.start()
+	lookAtRecoveryPoint(p, end)
+	logStart := lookAtLogStart(p, start, end)
+	lookAtHighWatermark(p, max(start, logStart), end)
+	if c, ok := p.line(format.KindCleanerOffsetCheckpoint); ok && len(p.segments) > 0 {
+		if active := p.segments[len(p.segments)-1].base; c.offset > active {
+			c.found("cleaner-offset-range", Note, active, c.offset-1, "at most "+itoa(active),
+				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at %d; a broker begins anew",
+					c.offset, active))
+		}
+	}
+}
+
+// lookAtCheckpointAlone looks at a checkpoint that was given as a file.
+func lookAtCheckpointAlone(p *partition) {
+	if !slices.Contains(checkpointKinds, p.alone.Kind()) || p.alone.Name.Leftover() {
+		return
+	}
+	raw, ok := p.readSmall(p.alone)
+	if !ok {
+		return
+	}
+	c := readCheckpoint(p.alone, raw)
+	if c.err != nil {
+		p.found(nil, unreadable(c))
+	} else if finding, odd := oddCheckpointFile(c.file.Rel, c); odd {
+		p.found(nil, finding)
+	}
+}
+
+// lost is how bad it is that the log does not reach an offset that it must have reached: after a crash that can happen.
+func (p *partition) lost() Severity {
+	if p.shutdown == cleanShutdown {
+		return Damage
+	}
+	return Warning
+}
+
+func lookAtRecoveryPoint(p *partition, end int64) {
+	c, ok := p.line(format.KindRecoveryPointCheckpoint)
+	switch {
+	case !ok:
+	case c.offset > end:
+		c.found("recovery-point-beyond-end", p.lost(), end, c.offset-1, "at most "+itoa(end),
+			fmt.Sprintf("all below offset %d was on the disk by this file, but the log ends at %d", c.offset, end))
+	case p.shutdown == cleanShutdown && c.offset < end:
+		c.found("recovery-point-not-end", Note, c.offset, end-1, itoa(end),
+			fmt.Sprintf("the broker stopped cleanly, and then the recovery point is the end of the log, %d; log and checkpoint are not of the same time", end))
+	}
+}
+
+// lookAtLogStart returns the log start offset of the checkpoint, 0 if there is none.
+func lookAtLogStart(p *partition, start, end int64) int64 {
+	c, ok := p.line(format.KindLogStartOffsetCheckpoint)
+	switch {
+	case !ok:
+		return 0
+	case c.offset > end:
+		c.found("log-start-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
+			fmt.Sprintf("the log is said to start at offset %d, but ends at %d; a broker deletes all of it and begins an empty one", c.offset, end))
+		return 0
+	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0:
+		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
+			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, and lists only logs that start "+
+				"behind it", c.offset, start))
+	}
+	return c.offset
+}
+
+func lookAtHighWatermark(p *partition, start, end int64) {
+	c, ok := p.line(format.KindReplicationOffsetCheckpoint)
+	switch {
+	case !ok:
+	case c.offset > end:
+		c.found("high-watermark-beyond-end", p.lost(), end, c.offset-1, "at most "+itoa(end),
+			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
+	case c.offset < start && p.shutdown == cleanShutdown:
+		c.found("high-watermark-below-start", Warning, c.offset, start-1, itoa(start)+" or more",
+			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker goes by the latter", c.offset, start))
+	}
+}
+
+// beyondEnd are the findings each of which says that the log once was longer.
+var beyondEnd = map[string]bool{"recovery-point-beyond-end": true, "high-watermark-beyond-end": true, "snapshot-beyond-end": true,
+	"leader-epoch-beyond-end": true}
+
+// joinLostEnd makes one finding of several files that agree in that the log was longer: then it is the log that is wrong. A
+// single one may be wrong itself.
+func joinLostEnd(p *partition, end int64) {
+	var witnesses []*Finding
+	for _, f := range p.findings {
+		if beyondEnd[f.Code] {
+			witnesses = append(witnesses, f)
+		}
+		if _, to := f.doubtful(); traits[f.Code]&(moves|hides) != 0 && f.base >= 0 && to >= end {
+			return // the end of the log is known to be damaged
+		}
+	}
+	n := len(p.segments)
+	if len(witnesses) < 2 || n == 0 {
+		return
+	}
+	seg, most := p.segments[n-1], int64(0)
+	f := Finding{Code: "log-end-missing", Severity: p.lost(), logPos: seg.size}
+	for _, w := range witnesses {
+		most = max(most, w.LastOffset)
+		f.absorb(w)
+	}
+	f.Place = seg.place(seg.size, 0, end, most)
+	f.Message = fmt.Sprintf("the log ends at offset %d, but %d files say that it went on to %d: the end is lost", end, len(witnesses), most)
+	f.Evidence = []Evidence{{"last offset", itoa(most), itoa(end - 1)}}
+	p.findings = slices.DeleteFunc(p.findings, func(f *Finding) bool { return beyondEnd[f.Code] })
+	p.found(seg, f)
+}

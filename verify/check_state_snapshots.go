@@ -1,0 +1,458 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// checkSnapshots looks at the producer snapshots: can they be read, and do they say what the log below their offset amounts to?
+//
+// The state that they are held against is the one that the pass keeps up anyway. It begins with nothing, or with the snapshot of
+// the first segment; where bytes or offsets are missing it is not to be trusted, and begins anew with the next good snapshot.
+var checkSnapshots = Check{
+	Name:  "producer-snapshots",
+	Group: "state",
+	Codes: []Code{
+		{"snapshot-corrupt", Warning, "a producer snapshot that a broker cannot read"},
+		{"snapshot-content", Warning, "a producer snapshot contradicts the log"},
+		{"snapshot-beyond-end", Warning, "a producer snapshot of an offset that the log does not reach"},
+		{"snapshot-stray", Note, "a producer snapshot of an offset where no segment begins or ends"},
+		{"snapshot-missing", Note, "a producer snapshot is not there"},
+	},
+	Follow: func(p *partition) follower { return newSnapshotFollower(p) },
+}
+
+// snapshotEntryBytes is the size of an entry of a producer snapshot.
+const snapshotEntryBytes = 46
+
+// snapshotFollower is the follower of checkSnapshots.
+type snapshotFollower struct {
+	p     *partition
+	files []*logdir.File // those that the walk has not passed yet, by offset
+	next  int64          // the offset of the first of them
+	// reached is the offset behind the batches seen, and unsure says that the producers' state may lack something that was
+	// written before it.
+	reached int64
+	unsure  bool
+	// broken: bytes were skipped, or offsets went back, so that even the batches that were seen may not be where they say.
+	broken bool
+	// begun is the offset from which on the producers' state is known from the log or a snapshot; foreign says that it may lack
+	// producers that wrote only before the log's first offset.
+	begun   int64
+	foreign bool
+	started bool
+	// contents are contradictions that mean nothing if the log turns out to be compacted.
+	contents []pending
+	modern   bool // there are batches of magic 2, as there must be before anyone writes snapshots
+	needed   []*segment
+}
+
+// pending is a finding about a segment, not made yet.
+type pending struct {
+	seg     *segment
+	finding Finding
+}
+
+func newSnapshotFollower(p *partition) *snapshotFollower {
+	x := &snapshotFollower{p: p, next: math.MaxInt64}
+	for _, f := range p.dir.Files {
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
+			x.files = append(x.files, f)
+		}
+	}
+	x.advance(0)
+	return x
+}
+
+// advance drops the first n files.
+func (x *snapshotFollower) advance(n int) {
+	x.files, x.next = x.files[n:], math.MaxInt64
+	if len(x.files) > 0 {
+		x.next = x.files[0].Name.Base
+	}
+}
+
+func (x *snapshotFollower) begin(seg *segment) {
+	if !x.started {
+		x.started, x.reached, x.begun = true, seg.base, seg.base
+		x.foreign = seg.base > 0 && x.p.producers.Len() == 0
+	}
+	if seg.dir.Prev != nil && x.modern {
+		x.needed = append(x.needed, seg)
+	}
+}
+
+func (x *snapshotFollower) batch(seg *segment, b *format.Batch) {
+	if x.next <= b.BaseOffset {
+		before := undo{id: -1}
+		if b.ProducerID >= 0 && !b.Legacy() {
+			before = undo{b.ProducerID, x.p.event.Before, x.p.event.Known, b}
+		}
+		for x.next <= b.BaseOffset {
+			x.judge(seg, before, x.next > x.reached)
+			x.advance(1)
+		}
+	}
+	x.unsure = x.unsure || b.BaseOffset != x.reached
+	x.broken = x.broken || b.BaseOffset < x.reached
+	x.reached = b.NextOffset()
+	x.modern = x.modern || !b.Legacy()
+}
+
+func (x *snapshotFollower) skip(*segment, int64, int64, *format.Batch, int64) {
+	x.unsure, x.broken = true, true
+}
+
+func (x *snapshotFollower) end(*segment) {}
+
+// undo takes a batch back from the producers' state, since a snapshot is about what was before it.
+type undo struct {
+	id    int64 // of the producer, -1 for none
+	entry format.ProducerEntry
+	known bool
+	batch *format.Batch
+}
+
+// get is what was known of a producer before the batch.
+func (u *undo) get(state *format.ProducerState, id int64) (format.ProducerEntry, bool) {
+	if id == u.id {
+		return u.entry, u.known
+	}
+	return state.Get(id)
+}
+
+// entries are all producers before the batch.
+func (u *undo) entries(state *format.ProducerState) []format.ProducerEntry {
+	all := state.Entries()
+	i := slices.IndexFunc(all, func(e format.ProducerEntry) bool { return e.ProducerID == u.id })
+	switch {
+	case i < 0:
+	case u.known:
+		all[i] = u.entry
+	default:
+		all = slices.Delete(all, i, i+1)
+	}
+	return all
+}
+
+// judge compares the next snapshot with the producers' state. gap: there are offsets below it that the walk did not see.
+func (x *snapshotFollower) judge(seg *segment, before undo, gap bool) {
+	f := x.files[0]
+	snapshot, ok := x.decode(seg, f)
+	if !ok || !x.usable(f.Name.Base) {
+		return
+	}
+	right := x.bounds(seg, f, &snapshot)
+	if x.unsure || gap {
+		if !x.broken {
+			right = x.compareBehind(seg, f, &snapshot, before) && right
+		}
+		if !right {
+			return
+		}
+		x.restart(entriesOf(&snapshot), f.Name.Base, before)
+		x.reached = f.Name.Base
+		return
+	}
+	foreign := x.compare(seg, f, &snapshot, before)
+	if len(foreign) > 0 {
+		x.restart(append(before.entries(x.p.producers), foreign...), f.Name.Base, before)
+	}
+	x.foreign = false
+}
+
+// decode reads a snapshot and reports what keeps a broker from reading it.
+func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.ProducerSnapshot, bool) {
+	raw, ok := x.p.readSmall(f)
+	if !ok {
+		return format.ProducerSnapshot{}, false
+	}
+	snapshot, err := format.DecodeProducerSnapshot(raw)
+	if err == nil && snapshot.StrayBytes() == 0 {
+		return snapshot, true
+	}
+	finding := Finding{Code: "snapshot-corrupt", Place: inFile(f.Rel, 0, int64(len(raw))), logPos: -1}
+	var at *format.Error
+	if errors.As(err, &at) {
+		finding.Pos, finding.Len = min(at.Pos, int64(len(raw))), -1
+		finding.Message = reason(err) + "; a broker deletes the file at its next start and uses an older one"
+		finding.Evidence = []Evidence{{at.What, at.Want, at.Got}}
+	} else {
+		n := int64(snapshot.StrayBytes())
+		finding.Severity, finding.Pos, finding.Len = Note, int64(len(raw))-n, n
+		finding.Message = plural(n, "byte stands", "bytes stand") + " behind the last entry, within the checksum; a broker ignores them"
+	}
+	x.p.found(seg, finding)
+	return snapshot, err == nil
+}
+
+func entriesOf(s *format.ProducerSnapshot) []format.ProducerEntry {
+	all := make([]format.ProducerEntry, s.Len())
+	for i := range all {
+		all[i] = s.Entry(i)
+	}
+	return all
+}
+
+// usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but for the
+// newest behind the last segment's beginning.
+func (x *snapshotFollower) usable(offset int64) bool {
+	segments := x.p.segments
+	for _, s := range segments {
+		if s.base == offset || s.firstOffset == offset {
+			return true
+		}
+	}
+	n := len(segments)
+	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Name.Base > x.reached)
+}
+
+// restart makes the state of the producers that of the entries at the offset, and takes the batch behind again.
+func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64, before undo) {
+	snapshot, err := format.DecodeProducerSnapshot(format.AppendProducerSnapshot(nil, entries))
+	if err != nil {
+		return // more producers than a snapshot can hold
+	}
+	x.p.producers = format.LoadProducerState(&snapshot, offset, math.MinInt64)
+	if before.id >= 0 {
+		// That it fails, if it does, was seen the first time.
+		x.p.producers.Append(before.batch, x.p.reader)
+	}
+	x.begun, x.unsure, x.broken, x.foreign = offset, false, false, false
+}
+
+// bounds looks for offsets that a snapshot cannot know of. It is true if there are none.
+func (x *snapshotFollower) bounds(seg *segment, f *logdir.File, s *format.ProducerSnapshot) bool {
+	right := true
+	for i := range s.Len() {
+		if e := s.Entry(i); e.LastOffset >= f.Name.Base || e.CurrentTxnFirstOffset >= f.Name.Base {
+			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
+			c.contradict(true, "below "+itoa(f.Name.Base), itoa(max(e.LastOffset, e.CurrentTxnFirstOffset)), "an offset that the snapshot does not reach")
+			right = false
+		}
+	}
+	return right
+}
+
+// compareBehind looks for producers of which the log has a later batch than the snapshot, which must not be even where batches are
+// missing in the log. It is true if there are none.
+func (x *snapshotFollower) compareBehind(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) bool {
+	right := true
+	for i := range s.Len() {
+		e := s.Entry(i)
+		if want, known := before.get(x.p.producers, e.ProducerID); known && e.HasBatch() && e.LastOffset < want.LastOffset {
+			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
+			c.compare(want)
+			right = false
+		}
+	}
+	return right
+}
+
+// compare holds a snapshot against the state before its offset. It returns the entries of producers that wrote nothing in what
+// is left of the log.
+func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) []format.ProducerEntry {
+	var foreign []format.ProducerEntry
+	var open map[int64]bool
+	for i := range s.Len() {
+		e := s.Entry(i)
+		if e.InTransaction() {
+			if open == nil {
+				open = map[int64]bool{}
+			}
+			open[e.ProducerID] = true
+		}
+		c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
+		want, known := before.get(x.p.producers, e.ProducerID)
+		switch {
+		case known:
+			c.compare(want)
+		case x.foreign && e.LastOffset < x.begun:
+			foreign = append(foreign, e)
+		default:
+			c.contradict(false, "no entry", "an entry", "a producer that is not in the log below")
+		}
+	}
+	for _, e := range x.openBefore(before) {
+		if !open[e.ProducerID] {
+			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: -1, pos: -1}
+			c.contradict(false, "an entry", "none", fmt.Sprintf("no transaction, though one is open since offset %d", e.CurrentTxnFirstOffset))
+		}
+	}
+	return foreign
+}
+
+// openBefore are the producers with an open transaction before a batch.
+func (x *snapshotFollower) openBefore(before undo) []format.ProducerEntry {
+	open := slices.DeleteFunc(x.p.producers.Open(), func(e format.ProducerEntry) bool { return e.ProducerID == before.id })
+	if before.id >= 0 && before.known && before.entry.InTransaction() {
+		open = append(open, before.entry)
+	}
+	return open
+}
+
+// entryCheck is the comparison of one entry of a snapshot.
+type entryCheck struct {
+	x     *snapshotFollower
+	seg   *segment
+	file  *logdir.File
+	entry format.ProducerEntry
+	index int
+	pos   int64
+}
+
+// compare holds the entry against what the log says of its producer. A coordinator epoch of -1 is right where the producer was
+// forgotten and came back.
+func (c *entryCheck) compare(want format.ProducerEntry) {
+	e := c.entry
+	if !e.HasBatch() {
+		e.LastSequence, e.LastOffset, e.OffsetDelta = -1, -1, 0
+	}
+	if !e.InTransaction() {
+		e.CurrentTxnFirstOffset = -1
+	}
+	if e.CoordinatorEpoch == -1 {
+		e.CoordinatorEpoch = want.CoordinatorEpoch
+	}
+	if e == want {
+		return
+	}
+	for _, field := range []struct {
+		name      string
+		want, got int64
+	}{
+		{"last offset", want.LastOffset, e.LastOffset},
+		{"last sequence", int64(want.LastSequence), int64(e.LastSequence)},
+		{"producer epoch", int64(want.ProducerEpoch), int64(e.ProducerEpoch)},
+		{"first offset of the open transaction", want.CurrentTxnFirstOffset, e.CurrentTxnFirstOffset},
+		{"offset delta", int64(want.OffsetDelta), int64(e.OffsetDelta)},
+		{"coordinator epoch", int64(want.CoordinatorEpoch), int64(e.CoordinatorEpoch)},
+		{"timestamp", want.TimestampMs, e.TimestampMs},
+	} {
+		if field.want != field.got {
+			// Where the cleaner takes records out of a batch, the largest timestamp goes with them.
+			c.contradict(field.name != "timestamp", itoa(field.want), itoa(field.got), fmt.Sprintf("%s %d, where the log says %d", field.name, field.got, field.want))
+			return
+		}
+	}
+}
+
+// contradict notes a contradiction. It is certain if it holds for a compacted log too.
+func (c *entryCheck) contradict(certain bool, want, got, what string) {
+	e := c.entry
+	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes), logPos: -1,
+		Message: fmt.Sprintf("the entry of producer %d says %s; a broker that loads it may refuse what the producer sends, or take it twice", e.ProducerID, what)}
+	if want != "" {
+		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), want, got}}
+	}
+	if c.index < 0 {
+		f.Len = -1
+		f.Message = fmt.Sprintf("the snapshot has for producer %d %s; a broker that loads it would not know the transaction", e.ProducerID, what)
+	}
+	if want, ok := c.x.p.producers.Get(e.ProducerID); ok && want.HasBatch() {
+		f.FirstOffset, f.LastOffset = want.FirstOffset(), want.LastOffset
+	}
+	if certain {
+		c.x.p.found(c.seg, f)
+		return
+	}
+	c.x.contents = append(c.x.contents, pending{c.seg, f})
+}
+
+// finish judges the snapshots behind the last batch, and which of all are where they should be.
+func (x *snapshotFollower) finish() {
+	end, known := x.p.end()
+	last := (*segment)(nil)
+	if n := len(x.p.segments); n > 0 {
+		last = x.p.segments[n-1]
+	}
+	for len(x.files) > 0 {
+		switch {
+		case known && x.next > end || last == nil:
+			if snapshot, ok := x.decode(last, x.files[0]); ok {
+				x.bounds(last, x.files[0], &snapshot)
+				if known && x.p.inUse() {
+					x.beyond(last, x.files[0], end)
+				}
+			}
+		default:
+			x.judge(last, undo{id: -1}, x.next > x.reached)
+		}
+		x.advance(1)
+	}
+	if !x.p.compacted {
+		for _, c := range x.contents {
+			x.p.found(c.seg, c.finding)
+		}
+	}
+	if x.p.whole() && x.p.inUse() {
+		x.stray(end)
+		x.missing(end)
+	}
+}
+
+// beyond reports a snapshot of an offset behind the end of the log.
+func (x *snapshotFollower) beyond(last *segment, f *logdir.File, end int64) {
+	x.p.found(last, Finding{Code: "snapshot-beyond-end", Place: Place{f.Rel, -1, -1, end, f.Name.Base - 1}, logPos: -1, since: end,
+		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d; a broker deletes it at its next start", f.Name.Base, end)})
+}
+
+// stray reports the snapshots where no segment begins, begun or could have begun.
+func (x *snapshotFollower) stray(end int64) {
+	at := map[int64]bool{end: true}
+	for _, f := range x.p.dir.All() {
+		if f.Kind().IsSegmentFile() && f.Name.HasBase {
+			at[f.Name.Base] = true
+		}
+	}
+	for _, s := range x.p.segments {
+		at[s.firstOffset] = true
+	}
+	for _, f := range x.p.findings {
+		if f.Code == "offset-gap" {
+			at[f.FirstOffset], at[f.LastOffset+1] = true, true
+		}
+	}
+	for _, f := range x.p.dir.Files {
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] && f.Name.Base < end {
+			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1,
+				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at its next start, unless it " +
+					"is the newest of the last segment"})
+		}
+	}
+}
+
+// missing reports the segments without a snapshot, all in one finding.
+func (x *snapshotFollower) missing(end int64) {
+	var names []Place
+	has := func(offset int64) bool {
+		return slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
+			return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base == offset && !f.Name.Leftover()
+		})
+	}
+	lack := func(offset int64) {
+		names = append(names, inFile(x.p.path(format.SegmentFileName(offset, format.KindProducerSnapshot)), -1, -1))
+	}
+	for _, s := range x.needed {
+		if !has(s.base) && !has(s.firstOffset) {
+			lack(s.base)
+		}
+	}
+	later := slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
+		return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base >= end && !f.Name.Leftover()
+	})
+	if n := len(x.p.segments); n > 0 && x.modern && x.p.shutdown == cleanShutdown && end != x.p.segments[n-1].base && !later {
+		lack(end)
+	}
+	if len(names) == 0 {
+		return
+	}
+	x.p.found(nil, Finding{Code: "snapshot-missing", Place: names[0], Related: names[1:min(len(names), 1+maxRelated)], Count: len(names), logPos: -1,
+		Message: "the log goes on here, but the state of its producers was not kept; a broker that needs it reads more of the log instead"})
+}

@@ -1,0 +1,210 @@
+package verify
+
+import (
+	"errors"
+	"path/filepath"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// topicPartition is how the checkpoints of a log directory name a partition.
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// dirState is what the state files of a log directory say. They are read once, since every partition is held against them.
+type dirState struct {
+	dir         *logdir.LogDir
+	checkpoints map[format.Kind]*checkpoint // those that are there and could be read from the disk
+	meta        format.MetaProperties
+	metaRaw     []byte // nil: there is none, or it could not be read from the disk
+	metaErr     error  // a broker cannot read it
+	notRead     []error
+	// withID and withEpochs are partitions in use that have a partition.metadata and a leader-epoch-checkpoint.
+	withID, withEpochs int
+}
+
+// checkpoint is one of the four offset checkpoints.
+type checkpoint struct {
+	file    *logdir.File
+	raw     []byte
+	content format.OffsetCheckpoint
+	err     error // a broker cannot read it
+	entries map[topicPartition]format.OffsetCheckpointEntry
+}
+
+// checkpointKinds are the four offset checkpoints of a log directory.
+var checkpointKinds = []format.Kind{format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint,
+	format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
+
+// dirState reads the state files of a log directory, the first time that it is asked for it.
+func (d *driver) dirState(dir *logdir.LogDir) *dirState {
+	if s, ok := d.dirStates[dir]; ok {
+		return s
+	}
+	s := &dirState{dir: dir, checkpoints: map[format.Kind]*checkpoint{}}
+	d.dirStates[dir] = s
+	for _, kind := range checkpointKinds {
+		if f := dir.File(kind); f != nil {
+			if raw, ok := s.read(f); ok {
+				s.checkpoints[kind] = readCheckpoint(f, raw)
+			}
+		}
+	}
+	if f := dir.File(format.KindMetaProperties); f != nil {
+		if raw, ok := s.read(f); ok {
+			s.metaRaw = raw
+			s.meta, s.metaErr = format.DecodeMetaProperties(raw)
+		}
+	}
+	for _, p := range dir.Partitions {
+		if p.Suffix != "" {
+			continue
+		}
+		if p.File(format.KindPartitionMetadata) != nil {
+			s.withID++
+		}
+		if p.File(format.KindLeaderEpochCheckpoint) != nil {
+			s.withEpochs++
+		}
+	}
+	return s
+}
+
+func (s *dirState) read(f *logdir.File) ([]byte, bool) {
+	raw, err := f.ReadSmall(maxSmallFile)
+	if err != nil {
+		s.notRead = append(s.notRead, err)
+	}
+	return raw, err == nil
+}
+
+func readCheckpoint(f *logdir.File, raw []byte) *checkpoint {
+	c := &checkpoint{file: f, raw: raw, entries: map[topicPartition]format.OffsetCheckpointEntry{}}
+	c.content, c.err = format.DecodeOffsetCheckpoint(raw)
+	for _, e := range c.content.Entries {
+		c.entries[topicPartition{e.Topic, e.Partition}] = e
+	}
+	return c
+}
+
+// entry is what a checkpoint of the partition's log directory says of it.
+func (p *partition) entry(kind format.Kind) (*checkpoint, format.OffsetCheckpointEntry, bool) {
+	if p.dir.Parent == nil || !p.inUse() {
+		return nil, format.OffsetCheckpointEntry{}, false
+	}
+	c := p.driver.dirState(p.dir.Parent).checkpoints[kind]
+	if c == nil || c.err != nil {
+		return nil, format.OffsetCheckpointEntry{}, false
+	}
+	e, ok := c.entries[topicPartition{p.dir.Topic, p.dir.Partition}]
+	return c, e, ok
+}
+
+// parentFile is a file of the partition's log directory, as a place's file: relative to the operand.
+func (p *partition) parentFile(f *logdir.File) string {
+	if p.dir.Parent.Listed {
+		return f.Rel
+	}
+	return filepath.Join("..", f.Name.Raw)
+}
+
+// file is the file of that kind, if it is to be looked at.
+func (p *partition) file(kind format.Kind) *logdir.File {
+	for _, f := range p.dir.Files {
+		if f.Kind() == kind && !f.Name.Leftover() {
+			return f
+		}
+	}
+	return nil
+}
+
+// sibling is the name that a file of the partition has, whether it is there or not.
+func (p *partition) path(name string) string {
+	if p.dir.Rel == "." {
+		return name
+	}
+	return filepath.Join(p.dir.Rel, name)
+}
+
+// whole reports whether nothing of the partition was left out by the user.
+func (p *partition) whole() bool { return p.alone == nil && len(p.dir.Files) == len(p.dir.All()) }
+
+// readSmall reads a state file; false if it could not be read from the disk, which is noted.
+func (p *partition) readSmall(f *logdir.File) ([]byte, bool) {
+	raw, err := f.ReadSmall(maxSmallFile)
+	if err != nil {
+		p.unread(f, err)
+	}
+	return raw, err == nil
+}
+
+// start is the base offset of the first segment, false if that is not known.
+func (p *partition) start() (int64, bool) {
+	if !p.whole() || len(p.segments) == 0 {
+		return 0, false
+	}
+	return p.segments[0].base, true
+}
+
+// end is the offset behind the last batch, false if that is not known: something could not be read, or was left out.
+func (p *partition) end() (int64, bool) {
+	if !p.whole() {
+		return 0, false
+	}
+	for _, s := range p.segments {
+		if s.unread {
+			return 0, false
+		}
+	}
+	if n := len(p.segments); n > 0 {
+		return p.segments[n-1].nextOffset, true
+	}
+	return 0, true
+}
+
+// batches is the number of sound batches.
+func (p *partition) batches() int64 {
+	n := int64(0)
+	for _, s := range p.segments {
+		n += s.batches
+	}
+	return n
+}
+
+// settings is what the metadata log among the operands, or beside them, says of the cluster. Its Image is nil if there is no such log,
+// or only an incomplete one.
+func (d *driver) settings(dir *logdir.LogDir) *state.Settings {
+	if d.cluster == nil {
+		d.cluster = state.OpenCluster(d.set, nil)
+	}
+	s := d.cluster.Settings(dir)
+	if s.Image != nil && len(s.Image.Problems) > 0 {
+		s.Image = nil
+	}
+	return s
+}
+
+// stateError makes a finding of what a broker cannot read in a text file.
+func stateError(code, file string, raw []byte, err error, effect string) Finding {
+	f := Finding{Code: code, Place: inFile(file, -1, -1), Message: reason(err) + "; " + effect, logPos: -1}
+	var at *format.Error
+	if errors.As(err, &at) {
+		f.Pos = min(max(at.Pos, 0), int64(len(raw)))
+		f.Len = lineLength(raw, f.Pos)
+		f.Evidence = []Evidence{{at.What, at.Want, at.Got}}
+	}
+	return f
+}
+
+// lineLength is the number of bytes from pos to the end of its line.
+func lineLength(raw []byte, pos int64) int64 {
+	n := int64(0)
+	for pos+n < int64(len(raw)) && raw[pos+n] != '\n' && raw[pos+n] != '\r' {
+		n++
+	}
+	return n
+}
