@@ -33,6 +33,7 @@ func (r *Result) AppendJSON(dst []byte, payload render.Payload) []byte {
 		o.Close()
 	}
 	o.CloseArray()
+	o.Int("hops_omitted", try.Scan.HeaderHops-int64(len(try.Hops)))
 	r.appendScan(&o, try)
 	r.appendAnswer(&o, payload)
 	return o.Line()

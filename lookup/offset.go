@@ -54,7 +54,7 @@ type Try struct {
 	Index  IndexStep
 	Time   *IndexStep // nil for look-ups by offset
 	Scan   Scan
-	Hops   []Hop // the batches skipped
+	Hops   []Hop // the first 10,000 batches skipped
 	Survey Survey
 	// Linear is what a walk over the whole log finds for the same offset, going on behind damage; nil if nothing.
 	Linear *Hop
@@ -199,7 +199,7 @@ func (r *Result) try(ctx context.Context, seg *logdir.Segment, offset int64, o O
 		}
 		try.Index.searchOffset(s, offset)
 		try.Scan = s.scan(max(0, try.Index.Value), offset, &try.Hops)
-		try.Survey = s.Survey(try.linear(offset), try.boundary(try.Scan.Start))
+		try.Survey = r.Partition.survey(seg, s, try.linear(offset), try.boundary(try.Scan.Start))
 		if try.Scan.Found {
 			r.Batch = s.hitBatch(try.Scan.Hit, offset, o.Records)
 		}
@@ -340,7 +340,7 @@ func (r *Result) interval(ctx context.Context, o Options) (Interval, error) {
 			continue
 		}
 		err := p.view(ctx, seg, func(s *Segment) error {
-			survey := s.Survey()
+			survey := p.survey(seg, s)
 			e.add(&survey)
 			return nil
 		})

@@ -101,8 +101,8 @@ func (s *Segment) Translate(offset int64) Scan {
 // startPosition is where a broker starts reading for an entry: LogSegment.translateOffset takes no position below 0.
 func startPosition(e format.OffsetEntry) int64 { return max(0, int64(e.Position)) }
 
-// scan walks from a position to the batch that a read of offset starts with. The batches that were skipped are appended to
-// hops if that is not nil.
+// scan walks from a position to the batch that a read of offset starts with. The first batches that were skipped are
+// appended to hops if that is not nil.
 func (s *Segment) scan(start, offset int64, hops *[]Hop) Scan {
 	out := Scan{Start: start}
 	w := walk{seg: s, pos: start}
@@ -117,8 +117,8 @@ func (s *Segment) scan(start, offset int64, hops *[]Hop) Scan {
 		case w.hop.BaseOffset > offset:
 			out.found(w.hop, w.count-1, 0)
 		}
-		if hops != nil && w.count > 1 {
-			*hops = append(*hops, prev)
+		if w.count > 1 {
+			keep(hops, prev)
 		}
 		if out.Found {
 			return out
@@ -130,11 +130,20 @@ func (s *Segment) scan(start, offset int64, hops *[]Hop) Scan {
 		out.found(prev, w.count-1, w.glance)
 		return out
 	}
-	if hops != nil && w.count > 0 {
-		*hops = append(*hops, prev)
+	if w.count > 0 {
+		keep(hops, prev)
 	}
 	out.HeaderHops, out.HeaderReads, out.End, out.Err = w.count, w.count, w.pos, w.err
 	return out
+}
+
+// maxHops is how many of the batches that a scan skipped are kept to be shown; without an index there may be millions.
+const maxHops = 10000
+
+func keep(hops *[]Hop, h Hop) {
+	if hops != nil && len(*hops) < maxHops {
+		*hops = append(*hops, h)
+	}
 }
 
 func (s *Scan) found(hit Hop, hops, lookahead int64) {

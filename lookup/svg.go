@@ -8,8 +8,9 @@ import (
 
 // The picture's measures, in pixels.
 const (
-	svgWidth, svgHeight                = 960, 420
-	svgLeft, svgRight, svgTop, svgFoot = 90, 24, 48, 56
+	svgWidth, svgInner         = 960, 316 // the whole picture; the height of the part between the axes
+	svgLeft, svgRight, svgFoot = 90, 24, 56
+	svgTitle, svgLegend        = 32, 18 // the title line, each line of the legend
 )
 
 // svgColors tell the series apart, also for the colour-blind (Okabe and Ito's palette).
@@ -23,9 +24,11 @@ func (p *Plot) SVG() []byte {
 			top = max(top, s.Bound)
 		}
 	}
-	g := svgFrame{p: p, top: top}
+	g := svgFrame{p: p, top: top, upper: svgTitle + svgLegend*len(p.Series)}
+	g.lower = g.upper + svgInner
+	height := g.lower + svgFoot
 	g.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
-		svgWidth, svgHeight, svgWidth, svgHeight)
+		svgWidth, height, svgWidth, height)
 	g.printf(`<title>%s</title>`+"\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", xmlText(p.Title))
 	g.printf(`<text x="%d" y="20" font-size="15">%s</text>`+"\n", svgLeft, xmlText(p.Title))
 	g.axes()
@@ -38,9 +41,10 @@ func (p *Plot) SVG() []byte {
 
 // svgFrame is a picture being drawn.
 type svgFrame struct {
-	p   *Plot
-	top int64 // the value at the upper edge
-	out []byte
+	p            *Plot
+	top          int64 // the value at the upper edge
+	upper, lower int   // where the edges are
+	out          []byte
 }
 
 func (g *svgFrame) printf(format string, args ...any) { g.out = fmt.Appendf(g.out, format, args...) }
@@ -51,12 +55,12 @@ func (g *svgFrame) x(offset float64) float64 {
 }
 
 func (g *svgFrame) y(value float64) float64 {
-	return svgHeight - svgFoot - value/float64(g.top)*(svgHeight-svgTop-svgFoot)
+	return float64(g.lower) - value/float64(g.top)*svgInner
 }
 
 // axes draws the two axes with their ticks and names.
 func (g *svgFrame) axes() {
-	right, foot := svgWidth-svgRight, svgHeight-svgFoot
+	right, foot := svgWidth-svgRight, g.lower
 	for _, v := range ticks(0, float64(g.top)) {
 		y := g.y(v)
 		g.printf(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e5e5e5"/>`, svgLeft, right, y, y)
@@ -67,9 +71,9 @@ func (g *svgFrame) axes() {
 		g.printf(`<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#333"/>`, x, x, foot, foot+5)
 		g.printf(`<text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n", x, foot+20, v)
 	}
-	g.printf(`<path d="M%d %d V%d H%d" fill="none" stroke="#333"/>`+"\n", svgLeft, svgTop, foot, right)
-	g.printf(`<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (svgLeft+right)/2, svgHeight-12, xmlText(g.p.Axis))
-	g.printf(`<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">bytes scanned</text>`+"\n", (svgTop+foot)/2)
+	g.printf(`<path d="M%d %d V%d H%d" fill="none" stroke="#333"/>`+"\n", svgLeft, g.upper, foot, right)
+	g.printf(`<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (svgLeft+right)/2, foot+44, xmlText(g.p.Axis))
+	g.printf(`<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">bytes scanned</text>`+"\n", (g.upper+foot)/2)
 }
 
 // series draws one curve, its bound and its line of the legend. Where no look-up found a batch the curve has a hole.
@@ -98,7 +102,7 @@ func (g *svgFrame) series(s Series, color string, i int) {
 		y := g.y(float64(s.Bound))
 		g.printf(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="6 4"/>`+"\n", svgLeft, svgWidth-svgRight, y, y, color)
 	}
-	g.printf(`<text x="%d" y="38" fill="%s">%s (dashed: bound %d)</text>`+"\n", svgLeft+i*260, color, xmlText(s.Name), s.Bound)
+	g.printf(`<text x="%d" y="%d" fill="%s">%s (dashed: bound %d)</text>`+"\n", svgLeft, svgTitle+svgLegend*i+6, color, xmlText(s.Name), s.Bound)
 }
 
 // ticks are three to ten round numbers from low to high.

@@ -108,6 +108,14 @@ func lastOffset(seg *logdir.Segment, s *Survey) int64 {
 // paceWindow is the size of the pieces in which a log is gone through.
 const paceWindow = 4 << 20
 
+// survey is s.Survey at the rate that is allowed.
+func (p *Partition) survey(seg *logdir.Segment, s *Segment, takers ...func(format.BatchRef)) Survey {
+	if p.Gentle {
+		takers = append(takers, p.pace(seg.Log, s.Log, nil))
+	}
+	return s.Survey(takers...)
+}
+
 // pace returns a taker of batches that tells the progress and, for use beside a live broker, bounds the rate of reading.
 func (p *Partition) pace(f *logdir.File, log []byte, progress Progress) func(format.BatchRef) {
 	var done int64

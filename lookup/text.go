@@ -147,20 +147,7 @@ func (r *Result) tryLines(t *Try, th render.Theme, add func(label, text string))
 		add("time index", indexLine(t.Time, t.Base, fmt.Sprintf("%d → offset %d", t.Time.Key, t.Time.Value)))
 	}
 	add("phase 1", indexLine(&t.Index, t.Base, fmt.Sprintf("%d @ %d", t.Index.Key, t.Index.Value)))
-	label := "phase 2"
-	const head, tail = 12, 4
-	for i, h := range t.Hops {
-		if len(t.Hops) > head+tail+1 && i >= head && i < len(t.Hops)-tail {
-			if i == head {
-				last := t.Hops[len(t.Hops)-tail-1]
-				add("", th.Dim(fmt.Sprintf("… %s, skip %d bytes", render.Plural(int64(len(t.Hops)-head-tail), "more batch", "more batches"),
-					last.Position+last.Size-h.Position)))
-			}
-			continue
-		}
-		add(label, fmt.Sprintf("@%d  %s  %s, skip %d bytes", h.Position, offsets(h), r.skipReason(h), h.Size))
-		label = ""
-	}
+	label := r.hopLines(t, th, add)
 	switch {
 	case t.Scan.Found:
 		add(label, fmt.Sprintf("@%d  %s  %s", t.Scan.Hit.Position, offsets(t.Scan.Hit), th.Good("hit")))
@@ -169,6 +156,22 @@ func (r *Result) tryLines(t *Try, th render.Theme, add func(label, text string))
 	default:
 		add(label, fmt.Sprintf("@%d  %s", t.Scan.End, th.Look("end of what a broker can read")))
 	}
+}
+
+// hopLines show the batches skipped, of many the first ones, and return the label for the line behind them.
+func (r *Result) hopLines(t *Try, th render.Theme, add func(label, text string)) string {
+	const most = 16
+	label := "phase 2"
+	for i, h := range t.Hops {
+		if i == most && t.Scan.HeaderHops > most+1 {
+			add("", th.Dim(fmt.Sprintf("… %s, skip %d bytes", render.Plural(t.Scan.HeaderHops-most, "more batch", "more batches"),
+				t.Scan.Start+t.Scan.BytesScanned()-h.Position)))
+			break
+		}
+		add(label, fmt.Sprintf("@%d  %s  %s, skip %d bytes", h.Position, offsets(h), r.skipReason(h), h.Size))
+		label = ""
+	}
+	return label
 }
 
 func (r *Result) skipReason(h Hop) string {
@@ -245,6 +248,8 @@ func (b *HitBatch) consumerLine(hit Hop) string {
 		return "is given the batch, which holds a control record, and passes over it"
 	case b.Records == 0:
 		return "is given the batch, which has no records left, and passes over it"
+	case b.Discarded == 0 && b.Records == 1:
+		return "gets the 1 record of the batch and keeps it"
 	case b.Discarded == 0:
 		return fmt.Sprintf("gets all %s of the batch and keeps them", render.Plural(b.Records, "record", "records"))
 	case b.FirstAfter < 0:

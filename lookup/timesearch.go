@@ -22,8 +22,8 @@ func (s *Segment) FindTimestamp(timestampMs, startOffset int64) TimeScan {
 	return s.scanTimestamp(int64(s.Index.Lookup(from).Position), timestampMs, startOffset, nil)
 }
 
-// scanTimestamp walks from a position. Batches whose largest timestamp is too small are skipped unread, and appended to
-// hops if that is not nil.
+// scanTimestamp walks from a position. Batches whose largest timestamp is too small are skipped unread; the first of
+// those skipped are appended to hops if that is not nil.
 func (s *Segment) scanTimestamp(start, timestampMs, startOffset int64, hops *[]Hop) TimeScan {
 	out := TimeScan{Scan: Scan{Start: start, End: start}}
 	if start < 0 {
@@ -55,9 +55,7 @@ func (s *Segment) scanTimestamp(start, timestampMs, startOffset int64, hops *[]H
 				return out
 			}
 		}
-		if hops != nil {
-			*hops = append(*hops, hop)
-		}
+		keep(hops, hop)
 		out.HeaderHops++
 		pos = b.End()
 	}

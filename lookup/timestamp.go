@@ -69,7 +69,7 @@ func (r *Result) reaches(ctx context.Context, seg *logdir.Segment, timestampMs i
 	passed := PassedSegment{Base: seg.Base, LargestMs: -1, Source: "time index"}
 	err := r.Partition.view(ctx, seg, func(s *Segment) error {
 		if seg.Next == nil {
-			passed.LargestMs, passed.Source = s.Survey().MaxTimestampMs, "batches"
+			passed.LargestMs, passed.Source = r.Partition.survey(seg, s).MaxTimestampMs, "batches"
 		} else if n := s.Time.Len(); n > 0 {
 			passed.LargestMs = s.Time.Entry(n - 1).TimestampMs
 		}
@@ -100,7 +100,7 @@ func (r *Result) tryTimestamp(ctx context.Context, seg *logdir.Segment, timestam
 		try.Index.searchOffset(s, r.Target)
 		scan := s.scanTimestamp(try.Index.Value, timestampMs, max(r.Start, 0), &try.Hops)
 		try.Scan = scan.Scan
-		try.Survey = s.Survey(try.boundary(scan.Start))
+		try.Survey = r.Partition.survey(seg, s, try.boundary(scan.Start))
 		switch {
 		case scan.Err != nil:
 			r.Outcome = Failed
