@@ -80,7 +80,6 @@ type IndexStep struct {
 
 // A HitBatch is what a consumer gets from the batch found.
 type HitBatch struct {
-	Codec      format.Codec
 	Control    bool
 	CRCValid   bool
 	Records    int64 // in the batch
@@ -130,8 +129,12 @@ func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (
 			return nil, err
 		}
 		r.Tries = append(r.Tries, try)
-		if try.Scan.Found || try.Scan.Err != nil {
-			r.Outcome = map[bool]Outcome{true: Found, false: Failed}[try.Scan.Found]
+		if try.Scan.Found {
+			r.Outcome = Found
+			break
+		}
+		if try.Scan.Err != nil {
+			r.Outcome = Failed
 			break
 		}
 	}
@@ -164,23 +167,26 @@ func (p *Partition) floor(offset int64) int {
 
 // atEnd is true if the offset is not below the log end offset.
 func (r *Result) atEnd(ctx context.Context, offset int64) (bool, error) {
-	var end, trueEnd int64
+	var end logEnd
 	err := r.Partition.view(ctx, r.Partition.last(), func(s *Segment) error {
-		end, trueEnd = s.endOffset()
+		end = s.end()
 		return nil
 	})
 	if err != nil {
 		return false, err
 	}
-	r.End = trueEnd
-	if end != trueEnd {
+	r.End = end.batches
+	switch {
+	case end.err != nil:
+		r.note("After a clean start a broker would read the end of the log and fail: %v.", end.err)
+	case end.loaded != end.batches:
 		r.note("The last entry of the offset index leads nowhere: after a clean start a broker would take %d for the log end offset, "+
-			"though batches up to %d are there.", end, trueEnd-1)
+			"though batches up to %d are there.", end.loaded, end.batches-1)
 	}
 	switch {
-	case offset > trueEnd:
+	case offset > end.batches:
 		r.Outcome = BeyondEnd
-	case offset == trueEnd:
+	case offset == end.batches:
 		r.Outcome = AtEnd
 	default:
 		return false, nil
@@ -275,7 +281,7 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 	if err != nil {
 		return &HitBatch{Err: err, FirstAfter: -1}
 	}
-	out := &HitBatch{Codec: b.Codec(), Control: b.Control(), CRCValid: b.Valid(), FirstAfter: -1}
+	out := &HitBatch{Control: b.Control(), CRCValid: b.Valid(), FirstAfter: -1}
 	var rec format.Record
 	for s.reader.Reset(&b); s.reader.Next(&rec); {
 		out.Records++
@@ -315,7 +321,7 @@ func (r *Result) finish(ctx context.Context, o Options) error {
 	return nil
 }
 
-// inferBytes bounds the logs that are walked through only to find out which interval their indexes were written with.
+// inferBytes bounds the partitions that are walked through only to find out which interval their indexes were written with.
 const inferBytes = 256 << 20
 
 // interval settles the interval: unless it is given, from the entries of the segments searched, and of the partition's
@@ -328,15 +334,13 @@ func (r *Result) interval(ctx context.Context, o Options) (Interval, error) {
 		e.add(&t.Survey)
 		searched[t.Base] = true
 	}
-	left := int64(inferBytes)
-	if o.Interval >= 0 || p.TopicInterval >= 0 || len(r.Tries) == 0 {
-		left = 0
-	}
+	bytes := int64(0)
 	for _, seg := range p.Segments {
-		if left -= seg.Log.Size; left < 0 {
-			break
-		}
-		if searched[seg.Base] {
+		bytes += seg.Log.Size
+	}
+	wanted := o.Interval < 0 && p.TopicInterval < 0 && len(r.Tries) > 0 && bytes <= inferBytes
+	for _, seg := range p.Segments {
+		if !wanted || searched[seg.Base] {
 			continue
 		}
 		err := p.view(ctx, seg, func(s *Segment) error {
@@ -497,7 +501,7 @@ func (r *Result) explainOutcome() {
 		}
 	}
 	if r.Outcome == Found && p.HighWatermark >= 0 && r.wanted() >= p.HighWatermark {
-		r.note("The high watermark is %d by the checkpoint: a follower is given this batch, a consumer waits.", p.HighWatermark)
+		r.note("The high watermark is %d by the checkpoint, and a consumer gets nothing from there on.", p.HighWatermark)
 	}
 	if len(r.Tries) > 1 && r.Outcome == Found {
 		r.note("The search ended without a batch in segment %d and went on in the next.", r.Tries[0].Base)

@@ -201,25 +201,34 @@ func (p *Partition) last() *logdir.Segment {
 	return nil
 }
 
-// endOffset is the log end offset as a broker knows it after a clean start (LogSegment.readNextOffset): it reads on from the
-// last index entry, and takes the base offset of the last segment if that leads nowhere. Then trueEnd, found by walking the
-// whole segment, is another.
-func (s *Segment) endOffset() (end, trueEnd int64) {
+// A logEnd is the log end offset as it can be found in the last segment.
+type logEnd struct {
+	// loaded is what a broker takes for it after a clean start (LogSegment.readNextOffset): it reads on from the last index
+	// entry, and takes the base offset of the segment if that leads nowhere. batches is the offset behind the last batch there is.
+	loaded, batches int64
+	err             error // what a broker would throw when it reads there
+}
+
+func (s *Segment) end() logEnd {
 	lastEntry := s.Base
 	if n := s.Index.Len(); n > 0 {
 		lastEntry = s.Index.Entry(n - 1).Offset
 	}
-	end = s.Base
-	if scan := s.Translate(lastEntry); scan.Found {
+	out := logEnd{loaded: s.Base}
+	scan := s.Translate(lastEntry)
+	out.err = scan.Err
+	if scan.Found {
 		w := walk{seg: s, pos: scan.Hit.Position}
 		for w.next() {
-			end = w.hop.LastOffset + 1
+			out.loaded = w.hop.LastOffset + 1
 		}
-		if w.err == nil {
-			return end, end
+		if out.err = w.err; out.err == nil {
+			out.batches = out.loaded
+			return out
 		}
 	}
-	return end, s.Survey().NextOffset
+	out.batches = s.Survey().NextOffset
+	return out
 }
 
 var errNoSegments = errors.New("there are no segments in it")
