@@ -160,7 +160,7 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 		p.damagedBytes(data, h, &f)
 		f.Message += p.recovery(seg)
 	}
-	f.from, f.to = h.Expected, max(h.Expected, f.LastOffset)
+	f.from, f.until = max(h.Expected, 0), max(h.Expected, f.LastOffset, 0)+1
 	found := p.found(seg, f)
 	if h.Next < 0 {
 		seg.tailFinding = found

@@ -56,6 +56,11 @@ type offsetOrder struct {
 	waiting bool
 	// unsure: bytes were skipped behind prev, so that a gap is explained.
 	unsure bool
+	// The last damage ends at byte damagedTo of this segment.
+	damaged   *segment
+	damagedTo int64
+	// shaky: prev is the first batch behind damage, which may have reached into its base offset.
+	shaky bool
 	// high is the offset behind the highest one seen; while prev.next is below it the log is in a stretch that went back.
 	high int64
 	// crossing is the first batch that reaches into the next segment's offsets.
@@ -83,7 +88,7 @@ func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 	if o.started && !o.waiting && b.BaseOffset == o.prev.next && o.prev.seg == seg && o.prev.next >= o.high {
 		// The hot path: the batch follows the one before.
 		o.prev = placed{seg, b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC, b.Legacy() && b.Count < 0}
-		o.high = o.prev.next
+		o.high, o.shaky = o.prev.next, false
 		if o.prev.next-seg.base > math.MaxInt32 || !seg.last && !o.crosses && o.prev.next > seg.dir.Next.Base {
 			o.accept(o.prev)
 		}
@@ -96,9 +101,9 @@ func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 	o.take(next)
 }
 
-func (o *offsetOrder) skip(*segment, int64, int64, *format.Batch, int64) {
+func (o *offsetOrder) skip(seg *segment, pos, n int64, _ *format.Batch, _ int64) {
 	o.settle(nil)
-	o.unsure = true
+	o.unsure, o.damaged, o.damagedTo = true, seg, pos+n
 }
 
 func (o *offsetOrder) end(seg *segment) {
@@ -145,6 +150,7 @@ func (o *offsetOrder) accept(b placed) {
 	if next := b.seg.dir.Next; next != nil && b.next > next.Base && !o.crosses {
 		o.crossing, o.crosses = b, true
 	}
+	o.shaky = o.unsure && o.damaged == b.seg && o.damagedTo == b.pos
 	o.prev, o.started, o.unsure, o.emptied = b, true, false, nil
 	o.high = max(o.high, b.next)
 }
@@ -227,13 +233,13 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	case next.base == want+c.length(), o.unsure && next.base > want+c.length():
 		o.wrongBase(c, next.base-c.length(), next)
 	case next.base == want && next.next == c.base:
-		o.found(c, Finding{Code: "offset-order", Place: next.place(), from: next.base, to: c.next - 1,
+		o.found(c, Finding{Code: "offset-order", Place: next.place(), from: next.base, until: c.next,
 			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base, c.next-1),
 			Related: []Place{c.place()}})
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
 	default:
-		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, to: c.next - 1,
+		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, until: c.next,
 			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch begins at %d", c.base, want,
 				next.base),
 			Related: []Place{next.place()}})
@@ -261,6 +267,8 @@ func (o *offsetOrder) ahead(c placed, want int64) {
 		o.cross(c)
 		return
 	case o.unsure:
+	case o.shaky && !o.p.compacted:
+		o.wrongBase(o.prev, c.base-o.prev.length(), &c)
 	case o.started || c.pos == 0:
 		o.gap(want, c)
 	}
@@ -283,7 +291,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.wrongBase(c, next.base-c.length(), next)
 	case c.base == prev.base+int64(prev.count) && int64(prev.count) != prev.length():
 		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.seg.place(prev.pos, prev.size, prev.base, c.base-1),
-			from: prev.base, to: prev.next - 1,
+			from: prev.base, until: prev.next,
 			Message: fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and the next one begins at %d", prev.next-1,
 				prev.count, c.base),
 			Evidence: []Evidence{{"last offset", itoa(c.base - 1), itoa(prev.next - 1)}},
@@ -308,7 +316,7 @@ func (o *offsetOrder) exchanged(c placed) {
 	f.Place = o.outlier.place()
 	f.Message = fmt.Sprintf("the batches %d–%d and %d–%d have changed places", o.outlier.base, o.outlier.next-1, c.base, c.next-1)
 	f.Related = []Place{c.place()}
-	f.to = max(f.to, o.prev.next)
+	f.until = max(f.until, o.prev.next+1)
 	o.outlierFinding = nil
 	if o.outlier.base == o.prev.next {
 		o.prev.next = o.outlier.next
@@ -322,7 +330,8 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	if next != nil {
 		related = []Place{next.place()}
 	}
-	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1), from: min(want, c.base), to: max(want+c.length(), c.next) - 1,
+	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1),
+		from: min(want, c.base), until: max(want+c.length(), c.next),
 		Message: fmt.Sprintf("the base offset is %d, but what comes before and behind leaves just %d–%d for these records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},

@@ -70,7 +70,7 @@ func (s *segment) beyond(offset int64, place Place) {
 	s.reached = max(s.reached, offset)
 	if f := s.tailFinding; f != nil && f.FirstOffset >= 0 {
 		f.LastOffset = max(f.LastOffset, offset)
-		f.to = max(f.to, offset)
+		f.until = max(f.until, offset+1)
 	}
 	if !s.last || s.tail != nil {
 		return

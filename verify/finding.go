@@ -73,9 +73,9 @@ type Finding struct {
 	base   int64 // of the segment it belongs to, -1 for none
 	logPos int64 // the position in the log that it is about, -1 if unknown
 	rank   int   // the file's place in the order of reports
-	// from and to are the offsets that are in doubt where they differ from Place's: what contradicts the log there may follow
-	// from this finding.
-	from, to int64
+	// The offsets from from on, until before until, are in doubt: what contradicts the log there may follow from this finding.
+	// If until is 0 they are Place's.
+	from, until int64
 	// reach is the position behind the damage, as far as it is one stretch; 0 for Pos + Len.
 	reach int64
 	// moved: what stands behind may not be where it was.
@@ -87,8 +87,8 @@ type Finding struct {
 // doubtful is the range of offsets in which other things may be wrong because of this.
 func (f *Finding) doubtful() (from, to int64) {
 	from, to = f.FirstOffset, f.LastOffset
-	if f.to > 0 {
-		from, to = f.from, f.to
+	if f.until > 0 {
+		from, to = f.from, f.until-1
 	}
 	return from, max(from, to)
 }
