@@ -153,14 +153,13 @@ func (s *Scan) found(hit Hop, hops, lookahead int64) {
 // walk reads batch headers one after the other as Kafka's FileLogInputStream does: it believes every size that fits into
 // the file, whatever the checksum says.
 type walk struct {
-	seg     *Segment
-	pos     int64 // of the next header
-	hop     Hop
-	count   int64 // headers read
-	glance  int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
-	short   bool  // the batch header is cut short by the end of the file
-	err     error // what a broker would throw
-	noIndex bool  // there is no offset index file
+	seg    *Segment
+	pos    int64 // of the next header
+	hop    Hop
+	count  int64 // headers read
+	glance int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
+	short  bool  // the batch header is cut short by the end of the file
+	err    error // what a broker would throw
 
 	kept []Hop // headers from pos on that were read before
 }
