@@ -247,13 +247,21 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	}
 	dst = table.Append(dst, "")
 	how := fmt.Sprintf("%d (%s)", s.Interval.Bytes, s.Interval.Explain())
-	dst = fmt.Appendf(dst, "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), interval %s.\n", how)
-	for _, n := range s.notes() {
-		dst = append(dst, st.Theme.Look("note")...)
-		dst = append(dst, "  "...)
-		dst = append(dst, n...)
-		dst = append(dst, '\n')
+	legend := "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), interval " + how + "."
+	for _, line := range wrap(legend, max(40, st.Width)) {
+		dst = append(append(dst, line...), '\n')
 	}
+	notes := render.NewColumns("ll")
+	for _, n := range s.notes() {
+		for i, line := range wrap(render.Escaped(n), max(40, st.Width-6)) {
+			label := ""
+			if i == 0 {
+				label = st.Theme.Look("note")
+			}
+			notes.Row(label, line)
+		}
+	}
+	dst = notes.Append(dst, "")
 	if p := s.Plot(); p != nil {
 		dst = append(dst, '\n')
 		dst = p.AppendText(dst, st)
