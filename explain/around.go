@@ -2,46 +2,111 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"kseg/format"
-	"kseg/logdir"
 	"kseg/render"
 )
 
-// surroundings answers what the files beside the one shown say. A file that is missing or cannot be read gives no answer.
-type surroundings struct{ file *logdir.File }
+// Bounds on what is read of the files beside the one shown, over a whole run, so that hostile ones cannot make it endless.
+const (
+	mostChecked = 4 << 30 // bytes of batches whose checksums are computed
+	mostHops    = 50 << 20
+)
 
-// view calls fn with the bytes of the file of that kind beside the one shown.
-func (s *surroundings) view(kind format.Kind, fn func(data []byte, name string)) bool {
-	f := s.file.Sibling(kind)
-	if f == nil {
-		return false
+// surroundings answers what the files beside the one shown say. Both are nil if they are missing or not needed.
+type surroundings struct {
+	log       []byte // of the segment that an index belongs to
+	logName   string
+	index     *indexed // of a segment that is shown, or beside a time index
+	indexName string
+
+	checked int64 // bytes run through checksums
+	hops    int64
+	// at and offset are where the last walk over the log ended: the batch at this position begins behind this offset.
+	at, offset int64
+}
+
+// indexed are the positions of an offset index, for finding one.
+type indexed struct {
+	entry     map[int64]int // by position
+	positions []int64       // ascending
+	x         format.OffsetIndex
+}
+
+// withSurroundings calls fn while the files beside e.file that matter to its kind can be read.
+func (e *explainer) withSurroundings(fn func() error) error {
+	e.around = &surroundings{offset: -1}
+	switch e.file.Kind() {
+	case format.KindLog:
+		return e.beside(format.KindOffsetIndex, e.around.takeIndex(max(e.base, 0)), fn)
+	case format.KindOffsetIndex:
+		return e.beside(format.KindLog, e.around.takeLog, fn)
+	case format.KindTimeIndex:
+		return e.beside(format.KindOffsetIndex, e.around.takeIndex(max(e.base, 0)), func() error {
+			return e.beside(format.KindLog, e.around.takeLog, fn)
+		})
 	}
-	return f.View(func(data []byte) error {
-		fn(data, f.Name.Raw)
-		return nil
-	}) == nil
+	return fn()
+}
+
+// beside calls take with the file of another kind, if there is one, and then fn.
+func (e *explainer) beside(kind format.Kind, take func(data []byte, name string), fn func() error) error {
+	f := e.file.Sibling(kind)
+	if f == nil {
+		return fn()
+	}
+	ran := false
+	err := f.View(func(data []byte) error {
+		ran = true
+		take(data, f.Name.Raw)
+		return fn()
+	})
+	if !ran { // it cannot be read, which is not what was asked about
+		return fn()
+	}
+	return err
+}
+
+func (s *surroundings) takeLog(data []byte, name string) { s.log, s.logName = data, name }
+
+func (s *surroundings) takeIndex(base int64) func([]byte, string) {
+	return func(data []byte, name string) {
+		x := format.NewOffsetIndex(data, base).Logical()
+		s.index, s.indexName = &indexed{entry: map[int64]int{}, x: x}, name
+		for i := range x.Len() {
+			at := int64(x.Entry(i).Position)
+			if _, known := s.index.entry[at]; !known {
+				s.index.entry[at] = i
+				s.index.positions = append(s.index.positions, at)
+			}
+		}
+		slices.Sort(s.index.positions)
+	}
 }
 
 // batchAt words what is at a position of the log, for an offset index entry of that relative offset.
-func (s *surroundings) batchAt(position, base, relative int64) (text string) {
-	text = "there is no .log beside it to look at"
-	s.view(format.KindLog, func(data []byte, name string) {
-		if position < 0 || position >= int64(len(data)) {
-			text = fmt.Sprintf("beyond the end of %s, which has %s", name, bytesOf(int64(len(data))))
-			return
-		}
-		b, err := format.DecodeBatch(data, position)
-		switch {
-		case err != nil || !b.Valid():
-			text = fmt.Sprintf("no batch begins there in %s", name)
-		case base >= 0 && b.LastOffset == base+relative:
-			text = fmt.Sprintf("the batch there has %s and ends with this one", offsets(&b))
-		default:
-			text = fmt.Sprintf("the batch there has %s", offsets(&b))
-		}
-	})
-	return text
+func (s *surroundings) batchAt(position, base, relative int64) string {
+	if s.log == nil {
+		return "there is no .log beside it to look at"
+	}
+	if position < 0 || position >= int64(len(s.log)) {
+		return fmt.Sprintf("beyond the end of %s, which has %s", s.logName, bytesOf(int64(len(s.log))))
+	}
+	b, err := format.DecodeBatch(s.log, position)
+	switch {
+	case err != nil || !s.valid(&b):
+		return "no batch begins there in " + s.logName
+	case base >= 0 && b.LastOffset == base+relative:
+		return fmt.Sprintf("the batch there has %s and ends with this one", offsets(&b))
+	}
+	return "the batch there has " + offsets(&b)
+}
+
+// valid checks a batch as far as the bound on that work allows.
+func (s *surroundings) valid(b *format.Batch) bool {
+	s.checked += b.Size()
+	return s.checked > mostChecked || b.Valid()
 }
 
 // offsets words which offsets a batch has; of a wrapper only the last is known without opening it.
@@ -52,54 +117,45 @@ func offsets(b *format.Batch) string {
 	return fmt.Sprintf("offsets %d–%d", b.BaseOffset, b.LastOffset)
 }
 
-// batchOf words which batch holds an offset that the time index names.
-func (s *surroundings) batchOf(offset, timestampMs int64) (text string) {
-	text = "there is no .log beside it to look at"
-	start := int64(0)
-	s.view(format.KindOffsetIndex, func(data []byte, _ string) {
-		base, err := s.file.RequireBase()
+// batchOf words which batch holds an offset that the time index names. Entries come in ascending order, so each walk goes on
+// where the last one ended, if the offset index knows nothing nearer.
+func (s *surroundings) batchOf(offset int64) string {
+	if s.log == nil {
+		return "there is no .log beside it to look at"
+	}
+	pos := int64(0)
+	if s.index != nil {
+		pos = max(int64(s.index.x.Lookup(offset).Position), 0)
+	}
+	if s.offset < offset && s.at > pos {
+		pos = s.at
+	}
+	for ; pos < int64(len(s.log)) && s.hops < mostHops; s.hops++ {
+		b, err := format.DecodeBatch(s.log, pos)
 		if err != nil {
-			return
+			break
 		}
-		x := format.NewOffsetIndex(data, base).Logical()
-		if i := lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }); i >= 0 {
-			start = int64(x.Entry(int(i)).Position)
+		if b.LastOffset >= offset {
+			return fmt.Sprintf("in the batch of %s at byte %d, whose latest record is of %s", offsets(&b), pos, instant(b.MaxTimestamp))
 		}
-	})
-	s.view(format.KindLog, func(data []byte, name string) {
-		text = "it is in no batch of " + name
-		for pos := max(start, 0); pos < int64(len(data)); {
-			b, err := format.DecodeBatch(data, pos)
-			if err != nil {
-				return
-			}
-			if b.LastOffset >= offset {
-				text = fmt.Sprintf("in the batch of %s at byte %d, whose latest record is of %s", offsets(&b), pos, instant(b.MaxTimestamp))
-				return
-			}
-			pos = b.End()
-		}
-	})
-	return text
+		pos = b.End()
+		s.at, s.offset = pos, b.LastOffset
+	}
+	return "in no batch of " + s.logName
 }
 
 // indexed words whether an index entry points to the batch at a position.
-func (s *surroundings) indexed(position int64) (text string) {
-	s.view(format.KindOffsetIndex, func(data []byte, name string) {
-		x := format.NewOffsetIndex(data, 0).Logical()
-		before := int64(0)
-		for i := range x.Len() {
-			at := int64(x.Entry(i).Position)
-			if at == position {
-				text = fmt.Sprintf("Entry %d of %s points to this batch.", i, name)
-				return
-			}
-			if at < position {
-				before = max(before, at)
-			}
-		}
-		text = fmt.Sprintf("No entry of %s points to this batch; a look-up comes from byte %s, %s before it.", name,
-			render.Count(before), bytesOf(position-before))
-	})
-	return text
+func (s *surroundings) indexed(position int64) string {
+	if s.index == nil {
+		return ""
+	}
+	if i, ok := s.index.entry[position]; ok {
+		return fmt.Sprintf("Entry %d of %s points to this batch.", i, s.indexName)
+	}
+	before := int64(0)
+	if i, _ := slices.BinarySearch(s.index.positions, position); i > 0 {
+		before = s.index.positions[i-1]
+	}
+	return fmt.Sprintf("No entry of %s points to this batch; a look-up comes from byte %s, %s before it.", s.indexName,
+		render.Count(before), bytesOf(position-before))
 }

@@ -82,8 +82,7 @@ func Run(ctx context.Context, f *logdir.File, opts Options, out, errOut io.Write
 		if f.Name.HasBase {
 			e.base = f.Name.Base
 		}
-		e.around = &surroundings{file: f}
-		return e.run(out)
+		return e.withSurroundings(func() error { return e.run(out) })
 	})
 }
 

@@ -65,7 +65,7 @@ func cover(t testing.TB, f *logdir.File, data []byte, keep bool) []field {
 	t.Helper()
 	s := &coverSink{t: t, name: f.Display, data: data, batch: -1, keep: keep}
 	e := &explainer{ctx: context.Background(), opts: &Options{All: true, MaxBatchBytes: 16 << 20}, file: f, data: data, base: f.Name.Base, sink: s,
-		notes: io.Discard, around: &surroundings{file: f}, topic: topicOf(f), rr: format.NewRecordReader(16<<20, nil), schema: schema.NewDecoder()}
+		notes: io.Discard, around: &surroundings{}, topic: topicOf(f), rr: format.NewRecordReader(16<<20, nil), schema: schema.NewDecoder()}
 	show := e.entries
 	if kind := f.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
 		show = e.segment

@@ -79,9 +79,16 @@ func (f *filler) next(content, timestampMs int64) int64 {
 	return format.RecordSize(timestampMs-f.baseMs, int32(f.records), content)
 }
 
+// mostPlain bounds the records of a compressed batch, in bytes, where a producer would take more: highly compressible ones
+// with a large batch.size.
+const mostPlain = 64 << 20
+
 // hasRoom reports whether a record of that size still goes into the batch; the first always does.
 func (f *filler) hasRoom(size int64) bool {
 	filled := f.filled()
+	if f.codec != format.CodecNone && f.plain > mostPlain {
+		return false
+	}
 	return f.records == 0 || f.limit > filled && f.limit >= filled+size
 }
 
@@ -154,14 +161,17 @@ func Predict(o SizeOptions) ([]PredictedBatch, error) {
 			return nil, err
 		}
 		left -= b.Records
-		if b.Reason == ClosedFull && p.f.estimate == before {
-			b.Times += (left - 1) / b.Records // all later full batches are like this one
+		if b.Reason == ClosedFull && (p.f.estimate == before || len(p.batches) >= settled) {
+			b.Times += (left - 1) / b.Records // all later full batches are like this one, or nearly
 			left -= (b.Times - 1) * b.Records
 		}
 		p.batches = append(p.batches, b)
 	}
 	return p.batches, nil
 }
+
+// settled is after how many batches the estimate of the compression ratio has come to where it stays, give or take.
+const settled = 300
 
 // predictor holds what Predict reuses from batch to batch.
 type predictor struct {
@@ -220,6 +230,9 @@ func (o *SizeOptions) Check() error {
 	size := format.RecordSize(0, 0, o.content())
 	if size > math.MaxInt32-format.BatchHeaderSize {
 		return fmt.Errorf("a record of %s: no batch can hold it, since sizes are 32-bit numbers", bytesOf(size))
+	}
+	if float64(o.Records)*float64(format.BatchHeaderSize+maxRecordOverhead+size) > math.MaxInt64 {
+		return fmt.Errorf("%s of %s are more bytes than 64 bits can count", records(o.Records), bytesOf(size))
 	}
 	const most = 64 << 20
 	if o.Codec != format.CodecNone && size > most {

@@ -10,13 +10,13 @@ import (
 
 // Widths of the columns in text, in characters. What is wider pushes the rest of its row to the right.
 const (
-	hexWidth   = 19 // eight bytes in groups of two
-	rowBytes   = 8
-	mostRows   = 4 // of one field; the rest of its bytes is counted
-	fieldWidth = 24
-	valueWidth = 18
-	mostValue  = 60
-	leastWords = 28 // below this, a terminal's last columns are no room for a meaning
+	rowBytes    = 8
+	mostRows    = 4 // of one field; the rest of its bytes is counted
+	fieldWidth  = 24
+	valueWidth  = 18
+	mostValue   = 60
+	leastWords  = 28 // below this, a terminal's last columns are no room for a meaning
+	narrowWidth = 84 // below this, a terminal has no room for characters, and half as much for bytes
 )
 
 // textSink prints a row for each field, and the tree that the fields are in by indentation.
@@ -26,13 +26,20 @@ type textSink struct {
 	terse bool
 	width int // of the terminal, 0 if it does not matter
 	pos   int // width of the position column
+	bytes int // of a field in a row
+	ascii int // width of the column of characters, 0 if there is none
 	nodes []string
 	begun bool
 	buf   []byte
 }
 
 func newTextSink(out *lineWriter, o *Options, size int64) *textSink {
-	return &textSink{out: out, theme: o.Theme, terse: o.Terse, width: o.Width, pos: max(3, len(strconv.FormatInt(size, 10)))}
+	s := &textSink{out: out, theme: o.Theme, terse: o.Terse, width: o.Width, pos: max(3, len(strconv.FormatInt(size, 10))),
+		bytes: rowBytes, ascii: rowBytes}
+	if s.width > 0 && s.width < narrowWidth {
+		s.bytes, s.ascii = rowBytes/2, 0
+	}
+	return s
 }
 
 func (s *textSink) title(text string, notes []string) error {
@@ -57,7 +64,7 @@ func (s *textSink) title(text string, notes []string) error {
 }
 
 func (s *textSink) heading() string {
-	if s.terse {
+	if s.terse || s.wordsBelow() {
 		return ""
 	}
 	return s.theme.Dim("meaning")
@@ -73,7 +80,11 @@ func (s *textSink) room(indent int) int {
 
 func (s *textSink) plain(text string) error {
 	s.nodes = nil
-	return s.write(append(append(s.buf[:0], s.theme.Strong(text)...), '\n'))
+	dst := s.buf[:0]
+	for _, line := range wrap(text, s.room(0)) {
+		dst = append(append(dst, s.theme.Strong(line)...), '\n')
+	}
+	return s.write(dst)
 }
 
 func (s *textSink) missing(text string) error {
@@ -93,46 +104,47 @@ func (s *textSink) field(f *field) error {
 		pos = "z+" + pos
 	}
 	text := cut(f.text)
-	words := []string{""}
-	switch {
-	case f.Fault != nil:
-		words = s.meaning(wrong(f.Fault)+extra(f.meaning), s.theme.Bad)
-	case f.meaning != "":
-		words = s.meaning(f.meaning, func(t string) string { return t })
-	}
 	if f.good {
 		text += "  " + s.theme.Good("✔")
 	}
 	name := strings.Repeat("  ", len(nodes)) + render.Escaped(leaf)
-	if below := s.wordsBelow(); below && words[0] != "" {
-		words = append([]string{""}, words...)
+	words := s.words(f)
+	var below []string
+	if s.wordsBelow() {
+		words, below = nil, words
 	}
-	rows := (len(f.Bytes) + rowBytes - 1) / rowBytes
+	rows := (len(f.Bytes) + s.bytes - 1) / s.bytes
 	shown := min(rows, mostRows)
 	for i := 0; i < max(shown, len(words)); i++ {
-		hexes, ascii := "", ""
+		hexes, ascii, word := "", "", ""
 		if i < shown {
-			hexes, ascii = s.bytes(f, i)
+			hexes, ascii = s.row(f, i)
 		}
-		word := ""
 		if i < len(words) {
 			word = words[i]
 		}
-		if i > 0 {
-			pos, name, text = "", "", ""
-		}
-		if s.wordsBelow() && i > 0 && word != "" && hexes == "" {
-			dst = append(append(dst, strings.Repeat(" ", s.pos+4)...), word...)
-			dst = append(dst, '\n')
-			continue
-		}
 		dst = s.cells(dst, pos, hexes, ascii, name, text, word)
+		pos, name, text = "", "", ""
 	}
 	if rows > shown {
-		more := "… " + render.Count(int64(len(f.Bytes)-shown*rowBytes)) + " more"
+		more := "… " + render.Count(int64(len(f.Bytes)-shown*s.bytes)) + " more"
 		dst = s.cells(dst, "", s.theme.Dim(more), "", "", "", "")
 	}
+	for _, line := range below {
+		dst = append(append(append(dst, strings.Repeat(" ", s.pos+4)...), line...), '\n')
+	}
 	return s.write(dst)
+}
+
+// words are the lines of what is wrong with a field and what it means.
+func (s *textSink) words(f *field) []string {
+	switch {
+	case f.Fault != nil:
+		return s.meaning(wrong(f.Fault)+extra(f.meaning), s.theme.Bad)
+	case f.meaning != "":
+		return s.meaning(f.meaning, func(t string) string { return t })
+	}
+	return nil
 }
 
 func extra(meaning string) string {
@@ -171,9 +183,9 @@ func split(f *field) (nodes []string, leaf string) {
 	return nodes[:last], leaf
 }
 
-// bytes are the digits and characters of row i of a field.
-func (s *textSink) bytes(f *field, i int) (hexes, ascii string) {
-	b := f.Bytes[i*rowBytes : min(len(f.Bytes), (i+1)*rowBytes)]
+// row gives the digits and characters of row i of a field.
+func (s *textSink) row(f *field, i int) (hexes, ascii string) {
+	b := f.Bytes[i*s.bytes : min(len(f.Bytes), (i+1)*s.bytes)]
 	var h, a strings.Builder
 	for j, c := range b {
 		if j > 0 && j%2 == 0 {
@@ -200,8 +212,15 @@ func (s *textSink) bytes(f *field, i int) (hexes, ascii string) {
 
 // indent is the column in which meanings begin.
 func (s *textSink) indent() int {
-	return s.pos + 2 + hexWidth + 2 + rowBytes + 2 + fieldWidth + 2 + valueWidth + 2
+	at := s.pos + 2 + s.hexWidth() + 2 + fieldWidth + 2 + valueWidth + 2
+	if s.ascii > 0 {
+		at += s.ascii + 2
+	}
+	return at
 }
+
+// hexWidth is the width of a row's bytes in groups of two.
+func (s *textSink) hexWidth() int { return 2*s.bytes + s.bytes/2 - 1 }
 
 // wordsBelow reports whether meanings stand in lines of their own, since the terminal is narrow.
 func (s *textSink) wordsBelow() bool { return s.width > 0 && s.width-s.indent()-2 < leastWords }
@@ -230,7 +249,10 @@ func (s *textSink) cells(dst []byte, pos, hexes, ascii, name, value, meaning str
 	for _, c := range []struct {
 		text  string
 		width int
-	}{{hexes, hexWidth}, {ascii, rowBytes}, {name, fieldWidth}, {value, valueWidth}} {
+	}{{hexes, s.hexWidth()}, {ascii, s.ascii}, {name, fieldWidth}, {value, valueWidth}} {
+		if c.width == 0 {
+			continue
+		}
 		dst = append(append(dst, "  "...), c.text...)
 		dst = append(dst, strings.Repeat(" ", max(0, c.width-render.Width(c.text)))...)
 	}

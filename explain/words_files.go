@@ -59,7 +59,7 @@ func (e *explainer) timeIndexWords(name string, v int64) string {
 	}
 	text := e.absolute(v)
 	if e.base >= 0 {
-		text += "; " + e.around.batchOf(e.base+v, e.scene.numbers["timestamp"])
+		text += "; " + e.around.batchOf(e.base+v)
 	}
 	return text
 }
