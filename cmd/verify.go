@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,7 +44,7 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 	})
 	o.rebuild.AddFlags(fs)
 	o.failOn.AddFlags(fs)
-	o.output.AddFlags(fs, "text", "table", "json")
+	o.output.AddFlags(fs, "text", "table", "json", "junit")
 	o.work.AddFlags(fs)
 	o.clock.AddFlags(fs)
 }
@@ -93,7 +94,7 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	report := o.report(env)
+	report := o.report(env, opts.Now)
 	opts.Emit = report.Finding
 	bar := o.output.progress(env, totalBytes(set))
 	opts.Progress = bar.Add
@@ -149,8 +150,14 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 	return opts, nil
 }
 
-func (o *verifyOptions) report(env *Env) verify.Report {
+func (o *verifyOptions) report(env *Env, now time.Time) verify.Report {
 	switch o.output.Format {
+	case "junit":
+		least, fails := verify.ParseSeverity(o.failOn.Severity)
+		if !fails {
+			least = 0
+		}
+		return verify.NewJUnitReport(env.Stdout, least, now)
 	case "json":
 		return verify.NewJSONReport(env.Stdout)
 	case "table":

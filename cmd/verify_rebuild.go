@@ -51,6 +51,9 @@ func (o *rebuildOptions) check(fs *pflag.FlagSet) error {
 }
 
 func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) error {
+	if o.output.Format == "junit" {
+		return usageErrorf("-o junit is for checks, and --rebuild runs none")
+	}
 	now, err := o.clock.now(env)
 	if err != nil {
 		return err

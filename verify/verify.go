@@ -180,6 +180,7 @@ func (d *driver) runAll(all *operands, src source) error {
 				c.LogDir(l)
 			}
 		}
+		d.groups("", l.dir.Display, func(c *Check) bool { return c.LogDir != nil })
 		if err := d.emitAll(foldRepeated(l.findings)); err != nil {
 			return err
 		}
@@ -200,14 +201,21 @@ func (d *driver) partition(p *partition, src source) error {
 		d.summary.Partitions++
 	}
 	d.summary.Files += int64(len(p.dir.Files))
+	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
+	return d.emitAll(p.fold())
+}
+
+// groups notes the groups of those checks that were run.
+func (d *driver) groups(partition, place string, ran func(*Check) bool) {
 	var groups []string
 	for _, c := range d.checks {
-		if !slices.Contains(groups, c.Group) {
+		if ran(c) && !slices.Contains(groups, c.Group) {
 			groups = append(groups, c.Group)
 		}
 	}
-	d.summary.Groups = append(d.summary.Groups, PartitionGroups{p.name, p.dir.Display, groups})
-	return d.emitAll(p.fold())
+	if len(groups) > 0 {
+		d.summary.Groups = append(d.summary.Groups, PartitionGroups{partition, place, groups})
+	}
 }
 
 // emitAll hands findings on, in order, and counts them.
