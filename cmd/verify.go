@@ -65,10 +65,12 @@ of data; a note is worth knowing. An index is judged by whether look-ups through
 With --rebuild nothing is checked, but fresh indexes are written into another folder, as a broker's recovery would write
 them: from the batches up to the first that has a wrong length or checksum. Files that are there already stay as they are.
 
-The last line on stderr is the verdict: clean, damaged or incomplete.`,
+The last line on stderr is the verdict: clean, damaged or incomplete. -o junit is for CI systems: a test case for each
+partition and group of checks (docs/ci-backups.md is a recipe).`,
 		Example: `  kseg verify /var/lib/kafka/data                 # a whole log directory
   kseg verify --level crc orders-0                # checksums only
   kseg verify -o json /backup | jq 'select(.severity == "damage")'
+  kseg verify -o junit /backup >report.xml        # for CI
   kseg verify --rebuild fresh orders-0            # indexes as recovery would write them, into fresh/orders-0`,
 		Args: needPaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
