@@ -17,24 +17,37 @@ func TestSequencesWrap(t *testing.T) {
 	}
 }
 
-// Every single flipped bit of a batch, from the stored checksum on, is named from the checksum alone.
+// Every single flipped bit of a batch or an old message, from the stored checksum on, is named from the checksum alone.
 func TestFlippedBitNamesEveryBit(t *testing.T) {
-	raw := make([]byte, 100)
-	for i := range raw {
-		raw[i] = byte(i * 7)
-	}
-	raw[8], raw[9], raw[10], raw[11], raw[16] = 0, 0, 0, 88, 2
-	crc := crc32.Checksum(raw[21:], castagnoli)
-	raw[17], raw[18], raw[19], raw[20] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
-	for at := 17; at < len(raw); at++ {
-		for bit := range 8 {
-			raw[at] ^= 1 << bit
-			b := decodeV2(raw, raw, 1000)
-			pos, k, ok := b.FlippedBit()
-			if !ok || pos != int64(1000+at) || k != bit {
-				t.Fatalf("flip of byte %d bit %d: got %d, %d, %v", at, bit, pos, k, ok)
+	for _, c := range []struct {
+		magic    byte
+		crcAt    int
+		table    *crc32.Table
+		skipByte int // the magic byte: a flip there makes another format of it
+	}{{2, 17, castagnoli, -1}, {1, 12, crc32.IEEETable, 16}, {0, 12, crc32.IEEETable, 16}} {
+		raw := make([]byte, 100)
+		for i := range raw {
+			raw[i] = byte(i * 7)
+		}
+		raw[8], raw[9], raw[10], raw[11], raw[16] = 0, 0, 0, 88, c.magic
+		crc := crc32.Checksum(raw[c.crcAt+4:], c.table)
+		raw[c.crcAt], raw[c.crcAt+1], raw[c.crcAt+2], raw[c.crcAt+3] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
+		for at := c.crcAt; at < len(raw); at++ {
+			for bit := range 8 {
+				if at == c.skipByte {
+					continue
+				}
+				raw[at] ^= 1 << bit
+				b, err := DecodeBatch(raw, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pos, k, ok := b.FlippedBit()
+				if !ok || pos != int64(at) || k != bit {
+					t.Fatalf("magic %d, flip of byte %d bit %d: got %d, %d, %v", c.magic, at, bit, pos, k, ok)
+				}
+				raw[at] ^= 1 << bit
 			}
-			raw[at] ^= 1 << bit
 		}
 	}
 }

@@ -292,34 +292,46 @@ func allZero(b []byte) bool {
 	return bytes.Equal(b, zeros[:len(b)])
 }
 
-// FlippedBit finds the single bit whose flip explains a wrong CRC-32C of a record batch: the byte position in the file and
-// the bit (0 is the lowest). It works on the syndrome, stored XOR computed, in one backward pass. A flipped bit of the
-// stored checksum itself is found too.
+// FlippedBit finds the single bit whose flip explains a wrong checksum: the byte position in the file and the bit (0 is the
+// lowest). It works on the syndrome, stored XOR computed, in one backward pass. A flipped bit of the stored checksum itself
+// is found too.
 func (b *Batch) FlippedBit() (pos int64, bit int, ok bool) {
-	if b.Legacy() || len(b.Raw) < BatchHeaderSize {
+	table, from := castagnoli, 21
+	if b.Legacy() {
+		table, from = crc32.IEEETable, 16
+	}
+	if len(b.Raw) < from || !b.Legacy() && len(b.Raw) < BatchHeaderSize {
 		return 0, 0, false
 	}
-	syndrome := b.CRC ^ crc32.Checksum(b.Raw[21:], castagnoli)
+	syndrome := b.CRC ^ crc32.Checksum(b.Raw[from:], table)
 	for i := range 32 {
 		if syndrome == 1<<i {
-			return b.Pos + 20 - int64(i/8), i % 8, true
+			return b.Pos + crcEnd(b) - 1 - int64(i/8), i % 8, true
 		}
 	}
 	// A flip of bit k in the last byte changes the CRC by table[1<<k]; one byte further from the end, that value is shifted
 	// through one more zero byte. Eight running values follow the eight bits.
 	var change [8]uint32
 	for k := range change {
-		change[k] = castagnoli[1<<k]
+		change[k] = table[1<<k]
 	}
-	for i := len(b.Raw) - 1; i >= 21; i-- {
+	for i := len(b.Raw) - 1; i >= from; i-- {
 		for k, v := range change {
 			if v == syndrome {
 				return b.Pos + int64(i), k, true
 			}
-			change[k] = castagnoli[byte(v)] ^ v>>8
+			change[k] = table[byte(v)] ^ v>>8
 		}
 	}
 	return 0, 0, false
+}
+
+// crcEnd is where the stored checksum ends in the entry.
+func crcEnd(b *Batch) int64 {
+	if b.Legacy() {
+		return 16
+	}
+	return 21
 }
 
 // Stop makes Next report the end.
