@@ -126,6 +126,15 @@ func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 	return newFile(path, filepath.Join(displayDir, name), name, info, gentle)
 }
 
+// SizeNow asks how many bytes the file has at present: a broker may have appended to it since it was found, or mapped.
+func (f *File) SizeNow() (int64, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return 0, f.openError(err)
+	}
+	return info.Size(), nil
+}
+
 // ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
 // more than limit bytes is not read: the error wraps format.ErrTooLarge.
 func (f *File) ReadSmall(limit int64) ([]byte, error) {

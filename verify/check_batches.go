@@ -146,6 +146,10 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 
 // hole reports bytes that are no batch: in the middle of a file, or at its end.
 func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
+	if h.Kind == format.TornTail && seg.growing(int64(len(data))) {
+		seg.tail = h
+		return
+	}
 	seg.damaged = true
 	if h.Next < 0 {
 		seg.tail = h

@@ -72,7 +72,7 @@ func (s *segment) beyond(offset int64, place Place) {
 		f.LastOffset = max(f.LastOffset, offset)
 		f.until = max(f.until, offset+1)
 	}
-	if !s.last || s.tail != nil {
+	if !s.last || s.tail != nil || s.growing(s.size) {
 		return
 	}
 	f := Finding{Code: "log-end-missing", Place: s.place(s.size, 0, s.nextOffset, offset), Related: []Place{place}, logPos: s.size,

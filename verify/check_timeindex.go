@@ -99,6 +99,7 @@ func (x *timeFollower) end(seg *segment) {
 	case x.check.Inexact >= 0:
 		x.found(seg, "timeindex-inexact", x.check.Inexact, 1, "no batch ends at the offset and is the first to reach the timestamp, as old brokers "+
 			"write; look-ups are right")
+	case seg.dir.Index != nil && seg.index == nil: // it could not be read, and says what a rebuild would do
 	case !x.rebuilt.finish(x.final(seg)):
 		x.found(seg, "timeindex-differs-from-rebuild", 0, 0, "a rebuild would write other entries: a restart explains it; look-ups are right")
 	}

@@ -126,6 +126,7 @@ func (p *partition) run(src source) error {
 				return err
 			}
 			p.unread(seg.log, err)
+			p.skip(seg, 0, seg.log.Size, nil, -1)
 			seg.unread = true
 		}
 		p.driver.count(seg)

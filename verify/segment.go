@@ -48,6 +48,13 @@ func (s *segment) prepare(data []byte, end int64) {
 	}
 }
 
+// growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it ends
+// in the middle of a batch, or before its index does, is the reader's haste.
+func (s *segment) growing(read int64) bool {
+	now, err := s.log.SizeNow()
+	return s.last && err == nil && now > read
+}
+
 func (s *segment) closed() bool { return !s.last }
 
 // place is a stretch of the segment's log.
@@ -84,20 +91,22 @@ func views(files []*logdir.File, failed func(*logdir.File, error), fn func([][]b
 // walk goes through one segment in order: the runs of the workers as long as all is well, and slowly, hole by hole, where
 // it is not.
 func (p *partition) walk(seg *segment, src source) error {
-	files := []*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex, seg.log}
+	files := []*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex}
 	return views(files, p.unread, func(b [][]byte) error {
 		seg.index, seg.timeIndex, seg.txnIndex = b[0], b[1], b[2]
 		defer func() { seg.index, seg.timeIndex, seg.txnIndex = nil, nil, nil }()
-		for _, f := range p.followers {
-			f.begin(seg)
-		}
-		if err := p.walkRuns(seg, b[3], src); err != nil {
-			return err
-		}
-		for _, f := range p.followers {
-			f.end(seg)
-		}
-		return nil
+		return seg.log.View(func(data []byte) error {
+			for _, f := range p.followers {
+				f.begin(seg)
+			}
+			if err := p.walkRuns(seg, data, src); err != nil {
+				return err
+			}
+			for _, f := range p.followers {
+				f.end(seg)
+			}
+			return nil
+		})
 	})
 }
 
@@ -106,6 +115,9 @@ func (p *partition) walkRuns(seg *segment, data []byte, src source) error {
 	for !done {
 		r := src.next(seg, data)
 		done = r.last
+		if err := p.driver.ctx.Err(); err != nil {
+			return err
+		}
 		if r.err == nil && r.to > int64(len(data)) {
 			r.err = shrunk(seg.log, r.to, len(data))
 		}

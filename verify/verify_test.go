@@ -2,7 +2,11 @@ package verify
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +71,88 @@ func TestNoFalseAlarms(t *testing.T) {
 				t.Errorf("%d batches read; not read: %v", summary.Batches, summary.NotRead)
 			}
 		})
+	}
+}
+
+// Beside a live broker a log may be read just while a batch is written: if it is longer by the time the end is judged, the end
+// is no torn one. If it is not, it is.
+func TestGrowingLogIsNotTorn(t *testing.T) {
+	dir := fixture.Dir(t, "4.4.0/hello/hello-0")
+	name := filepath.Join(dir, "00000000000000000000.log")
+	whole := fixture.Data(t, "4.4.0/codecs/codec-none-createtime-0/00000000000000000000.log")
+	writeFile(t, name, whole[:len(whole)-10])
+	grow := func() { writeFile(t, name, whole) }
+	for _, c := range []struct {
+		during func()
+		torn   bool
+	}{{func() {}, true}, {grow, false}} {
+		found, _ := runOn(t, Options{Level: Headers, Jobs: 1, run: runLimits{1000, 1}, Progress: func(int64) { c.during() }}, dir)
+		torn := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "torn-tail" })
+		if torn != c.torn {
+			t.Errorf("torn tail: %v, want %v", torn, c.torn)
+		}
+	}
+}
+
+// What vanishes between listing and reading makes the answer incomplete, and is no finding.
+func TestVanishedFileIsIncomplete(t *testing.T) {
+	for jobs := 1; jobs <= 2; jobs++ {
+		dir := fixture.Dir(t, plainBase)
+		set, err := logdir.Open([]string{dir}, logdir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"00000000000000000032.log", "00000000000000000064.index"} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var found []string
+		summary, err := Run(context.Background(), set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20, Now: time.UnixMilli(1796000000000),
+			Emit: func(f *Finding) error {
+				found = append(found, line(f))
+				return nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(summary.NotRead) != 2 || summary.Verdict() != Incomplete || len(found) > 0 {
+			t.Errorf("%d jobs: not read %v, found %v", jobs, summary.NotRead, found)
+		}
+	}
+}
+
+// A batch that decompresses to more than is allowed is not read, which is no damage.
+func TestTooLargeBatchIsNotRead(t *testing.T) {
+	found, summary := runOn(t, Options{Level: Records, MaxBatchBytes: 1000}, fixture.Dir(t, "4.4.0/codecs/codec-gzip-createtime-0"))
+	for _, f := range found {
+		if f.Severity > Note {
+			t.Errorf("%s: %s", f.Code, f.Message)
+		}
+	}
+	if len(summary.NotRead) == 0 || summary.Verdict() != Incomplete {
+		t.Errorf("verdict %s, not read: %v", summary.Verdict(), summary.NotRead)
+	}
+}
+
+// An interrupt ends a run at once, with any number of jobs.
+func TestInterrupt(t *testing.T) {
+	for jobs := 1; jobs <= 3; jobs++ {
+		set, err := logdir.Open([]string{fixture.Dir(t, "4.4.0/segments-316/clean")}, logdir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		calls := 0
+		_, err = Run(ctx, set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20, Emit: func(*Finding) error { return nil },
+			run: runLimits{1, 1}, Progress: func(int64) {
+				if calls++; calls == 20 {
+					cancel()
+				}
+			}})
+		cancel()
+		if !errors.Is(err, context.Canceled) || calls > 20+16 {
+			t.Errorf("%d jobs: %v after %d runs", jobs, err, calls)
+		}
 	}
 }
