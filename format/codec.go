@@ -70,7 +70,10 @@ func (d *decompressor) decompress(codec Codec, src []byte, magic int8) ([]byte, 
 	return d.decompressBig(codec, src, magic)
 }
 
-// decompressBig measures first and then makes a buffer of just that size.
+// bigRoom is what a decompressor may want free behind its output: the largest block of LZ4.
+const bigRoom = 4 << 20
+
+// decompressBig measures first and then makes a buffer of about that size.
 func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byte, error) {
 	if d.gate != nil {
 		d.gate.Enter()
@@ -80,9 +83,12 @@ func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byt
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
-	out, err := d.run(codec, make([]byte, 0, size), src, magic, size)
+	out, failed := d.run(codec, make([]byte, 0, size+bigRoom), src, magic, size)
 	d.buf = nil
-	return out, err
+	if errors.Is(failed, ErrTooLarge) {
+		return out, err // the stream claims more than comes out of it
+	}
+	return out, failed
 }
 
 // run appends the plain bytes of src to dst, at most limit of them.
@@ -116,8 +122,9 @@ func (d *decompressor) measure(codec Codec, src []byte, magic int8) (int64, erro
 		}
 	case CodecZstd:
 		var zr *zstd.Decoder
-		if zr, err = newZstd(bytes.NewReader(src), d.max); err == nil {
+		if zr, err = newZstd(bytes.NewReader(src), max(d.max, zstdWindow)); err == nil {
 			n, err = io.Copy(io.Discard, io.LimitReader(zr, d.max+1))
+			err = zstdError(err, src, d.max)
 			zr.Close()
 		}
 	case CodecSnappy:
@@ -136,7 +143,15 @@ func (d *decompressor) measure(codec Codec, src []byte, magic int8) (int64, erro
 	return n, err
 }
 
+// gzipReserved are the flags of a gzip header that have no meaning: Kafka's reader does not look at them, the library here
+// refuses them.
+const gzipReserved = 0xe0
+
 func (d *decompressor) gzipReader(src []byte) (io.Reader, error) {
+	if len(src) > 3 && src[3]&gzipReserved != 0 && len(src) <= smallBatch {
+		src = bytes.Clone(src)
+		src[3] &^= gzipReserved
+	}
 	d.src.Reset(src)
 	if d.gz == nil {
 		d.gz = new(gzip.Reader)
@@ -217,10 +232,15 @@ func expectEnd(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 // zstdRoom is how many bytes beyond its output the library wants free to take its fast path: the largest block.
 const zstdRoom = 128 << 10
 
-// newZstd makes a decoder without goroutines of its own, since a lost page of the mapping must fault in ours.
-func newZstd(r io.Reader, limit int64) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(uint64(max(limit, 1))), zstd.WithDecoderMaxWindow(uint64(min(max(limit, 8<<20), 1<<31))))
+// zstdWindow is the largest window that Kafka's reader accepts (ZSTD_WINDOWLOG_LIMIT_DEFAULT), in bytes. Levels from 20 on
+// write windows of 32 to 128 MiB, however small the batch.
+const zstdWindow = 1 << 27
+
+// newZstd makes a decoder without goroutines of its own, since a lost page of the mapping must fault in ours. Its limit
+// bounds the output and the window.
+func newZstd(r io.Reader, limit int64, more ...zstd.DOption) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, append(more, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(uint64(max(limit, 1))), zstd.WithDecoderMaxWindow(zstdWindow))...)
 }
 
 func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
@@ -237,10 +257,40 @@ func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
 		}
 	}
 	out, err := zd.DecodeAll(src, grow(dst, min(int(limit), 8*len(src))+zstdRoom))
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		return dst, tooLarge(limit)
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return unzstdWide(dst, src, limit)
 	}
-	return out, err
+	return out, zstdError(err, src, limit)
+}
+
+// zstdError turns the library's error about a frame above the limit into ours, unless the frame claims more than its bytes
+// can hold: a block takes four of them and makes at most 128 KiB.
+func zstdError(err error, src []byte, limit int64) error {
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) && int64(len(src)/4+1)*zstdRoom > limit {
+		return tooLarge(limit)
+	}
+	return err
+}
+
+// unzstdWide is unzstd for a frame whose window is larger than the limit, or whose blocks contradict the window. The
+// library takes the window for a bound on the output, so here the bound is the room in dst, of which more is made until the
+// output fits. It fails in different ways where the room ends, but always within a block of there.
+func unzstdWide(dst, src []byte, limit int64) ([]byte, error) {
+	zd, err := newZstd(nil, max(limit, zstdWindow), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		return dst, err
+	}
+	defer zd.Close()
+	for room := min(limit, int64(8*len(src))) + zstdRoom; ; room = min(limit, 4*room) + zstdRoom {
+		dst = grow(dst, int(room))
+		out, err := zd.DecodeAll(src, dst[:0:room])
+		switch {
+		case err == nil && int64(len(out)) <= limit, err != nil && int64(len(out))+zstdRoom < room && !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+			return out, err
+		case room == limit+zstdRoom:
+			return dst, tooLarge(limit)
+		}
+	}
 }
 
 var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
@@ -337,10 +387,10 @@ func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored
 			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "4 bytes", Got: strconv.Itoa(len(src) - pos), Err: ErrTruncated}
 		}
 		word := binary.LittleEndian.Uint32(src[pos:])
-		if word == 0 {
+		size, stored := int(word&^(1<<31)), word>>31 == 1
+		if size == 0 {
 			return pos + 4, nil
 		}
-		size, stored := int(word&^(1<<31)), word>>31 == 1
 		if size > f.blockMax {
 			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "at most " + strconv.Itoa(f.blockMax), Got: strconv.Itoa(size), Err: ErrValue}
 		}
@@ -420,7 +470,9 @@ func lz4Block(dst, block []byte, most int, stored bool) ([]byte, error) {
 	dst = grow(dst, most)
 	n, err := lz4.UncompressBlock(block, dst[len(dst):len(dst)+most])
 	if err != nil {
-		return dst, err
+		if n = lz4Lenient(dst[len(dst):len(dst)+most], block); n < 0 {
+			return dst, err
+		}
 	}
 	return dst[:len(dst)+n], nil
 }

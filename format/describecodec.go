@@ -293,7 +293,7 @@ func (f *frames) lz4Blocks(flags int64) {
 	d := f.d
 	base := d.prefix
 	for i := 0; d.ok(); i++ {
-		if d.left() >= 4 && binary.LittleEndian.Uint32(d.buf[d.pos:]) == 0 {
+		if d.left() >= 4 && binary.LittleEndian.Uint32(d.buf[d.pos:])<<1 == 0 {
 			d.prefix = base
 			d.number("endMark", TypeUint32LE, nil)
 			if flags&0x04 != 0 {
