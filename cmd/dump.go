@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ type dumpReal struct {
 	PrintDataLog       bool
 	DeepIteration      bool
 	SkipRecordMetadata bool
-	MaxBytes           int64
+	MaxBytes           *int64
 	MaxMessageSize     int64
 	SanityCheck        bool
 	VerifyOnly         bool
@@ -108,7 +109,7 @@ func (o *dumpReal) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.PrintDataLog, "print-data-log", false, "the same as --records")
 		fs.BoolVar(&o.DeepIteration, "deep-iteration", false, "print a line a record, without keys and values")
 		fs.BoolVar(&o.SkipRecordMetadata, "skip-record-metadata", false, "with records, print only their keys and values")
-		fs.Int64Var(&o.MaxBytes, "max-bytes", 0, "look at the first `N` bytes of each log only")
+		fs.Var(&optionalNumber{&o.MaxBytes}, "max-bytes", "look at the first `N` bytes of each log only")
 		fs.Int64Var(&o.MaxMessageSize, "max-message-size", 5<<20, "do not check index entries of batches of more than `N` bytes")
 		fs.BoolVar(&o.SanityCheck, "index-sanity-check", false, "of an index, say only whether it passes the broker's sanity check")
 		fs.BoolVar(&o.VerifyOnly, "verify-index-only", false, "check index entries without printing them")
@@ -205,6 +206,10 @@ func (o *dumpOptions) options(env *Env) (dump.Options, error) {
 		Theme:  o.theme(env), Payload: o.payload(env), Data: o.Records || o.PrintDataLog, Deep: o.DeepIteration,
 		SkipRecordMetadata: o.SkipRecordMetadata, Compat: o.Compat, Quiet: o.Quiet, MaxBytes: o.MaxBytes, MaxMessageSize: o.MaxMessageSize,
 		SanityCheck: o.SanityCheck, VerifyOnly: o.VerifyOnly, Limit: -1, Tail: -1, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
+	}
+	// The real tool's default; given, it means the same.
+	if o.MaxBytes != nil && *o.MaxBytes == math.MaxInt32 {
+		out.MaxBytes = nil
 	}
 	for flag, class := range map[string]string{"key-decoder-class": o.KeyDecoder, "value-decoder-class": o.ValueDecoder} {
 		if class != "" && !strings.HasSuffix(class, "StringDecoder") {

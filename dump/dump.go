@@ -36,10 +36,10 @@ type Options struct {
 	// SkipRecordMetadata leaves a record's line with key and payload only.
 	SkipRecordMetadata bool
 	Decode             Decode
-	Compat             bool  // the real tool's stderr and its false alarm
-	Quiet              bool  // print only what is wrong
-	MaxBytes           int64 // of a log; 0: all
-	MaxMessageSize     int64 // in bytes, for checking an .index
+	Compat             bool   // the real tool's stderr and its false alarm
+	Quiet              bool   // print only what is wrong
+	MaxBytes           *int64 // of a log; nil: all
+	MaxMessageSize     int64  // in bytes, for checking an .index
 	SanityCheck        bool
 	VerifyOnly         bool
 	Filter             Filter

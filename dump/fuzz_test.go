@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
 )
@@ -38,12 +37,8 @@ func FuzzLog(f *testing.F) {
 				o := defaults()
 				o.Output, o.Data, o.Deep, o.Compat, o.MaxBatchBytes = output, deep, deep, compat, 1<<20
 				d := &dumper{ctx: context.Background(), opts: o, out: discard{}, errOut: discard{}}
-				scan := format.NewScanner(data, 0, 0)
-				if compat {
-					scan.TrustLengths()
-				}
-				// ready keeps the cutter from asking the kernel for pages of a mapping that these bytes are not.
-				c := &cutter{d: d, f: file, data: data, order: newOrder(file, 0), scan: scan, ready: int64(len(data))}
+				c := d.newCutter(file, data, 0)
+				c.ready = int64(len(data)) // keeps it from asking the kernel for pages of a mapping that these bytes are not
 				if err := c.inline(d.newWorker(file)); err != nil {
 					t.Fatal(err)
 				}

@@ -117,7 +117,7 @@ func (p *textPrinter) data(dst []byte, r *format.Record) []byte {
 
 // hole prints the real tool's line about a tail where its reading, too, ends without dying.
 func (p *textPrinter) hole(dst []byte, h *format.Hole) []byte {
-	if p.opts.MaxBytes > 0 || h.Next >= 0 || h.Kind == format.ZeroTail && h.Len > format.MagicPrefix {
+	if p.opts.MaxBytes != nil || h.Next >= 0 || h.Kind == format.ZeroTail && h.Len > format.MagicPrefix {
 		return dst
 	}
 	return foundInvalid(dst, p.f, h)
@@ -179,8 +179,8 @@ func (p *jsonPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	o.Time("timestamp", r.Timestamp)
 	o.IntOrNull("sequence", int64(r.Sequence), r.Sequence != -1)
 	if !p.opts.Data {
-		o.IntOrNull("key_size", sizeOf(r.Key), r.Key != nil)
-		o.IntOrNull("value_size", sizeOf(r.Value), r.Value != nil)
+		o.IntOrNull("key_size", int64(r.KeySize), r.KeySize >= 0)
+		o.IntOrNull("value_size", int64(r.ValueSize), r.ValueSize >= 0)
 		return o.Line()
 	}
 	o.Bytes("key", r.Key, p.opts.Payload)

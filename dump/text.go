@@ -58,8 +58,8 @@ func appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
 	dst = appendInt(append(dst, "| offset: "...), r.Offset)
 	dst = append(append(dst, ' '), b.TimestampType().String()...)
 	dst = appendInt(append(dst, ": "...), r.Timestamp)
-	dst = appendInt(append(dst, " keySize: "...), sizeOf(r.Key))
-	dst = appendInt(append(dst, " valueSize: "...), sizeOf(r.Value))
+	dst = appendInt(append(dst, " keySize: "...), int64(r.KeySize))
+	dst = appendInt(append(dst, " valueSize: "...), int64(r.ValueSize))
 	if b.Legacy() {
 		dst = strconv.AppendBool(append(dst, " isValid: "...), r.Valid)
 		return appendInt(append(dst, " crc: "...), int64(r.CRC))
@@ -76,14 +76,6 @@ func appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
 		dst = format.AppendJavaUTF8(dst, key)
 	}
 	return append(dst, ']')
-}
-
-// sizeOf is a key's or value's length, -1 for null.
-func sizeOf(b []byte) int64 {
-	if b == nil {
-		return -1
-	}
-	return int64(len(b))
 }
 
 // appendPayload appends the key and value parts of a record line.

@@ -81,10 +81,6 @@ func (w *worker) print(r *run) error {
 
 func (w *worker) printHole(r *run) {
 	r.problems = append(r.problems, holeProblem(r.hole))
-	if w.d.opts.MaxBytes > 0 && r.hole.Next < 0 {
-		r.problems = r.problems[:len(r.problems)-1]
-		return
-	}
 	w.buf = w.printer.hole(w.buf, r.hole)
 }
 
@@ -135,6 +131,9 @@ func (w *worker) printBatch(r *run, b *format.Batch) error {
 		if _, v2 := b.AsV2(); !v2 {
 			r.problems = append(r.problems, checksumProblem(b, computed))
 		}
+	}
+	if !o.Deep && !readable(b).CodecFits() {
+		r.problems = append(r.problems, codecProblem(b))
 	}
 	if !o.Deep && selected == all && w.d.window == nil {
 		w.buf = w.printer.batch(w.buf, b, computed, valid)
@@ -195,7 +194,9 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		if o.Filter.overlaps(b) && w.d.window == nil {
 			head()
 		}
-		r.problems = append(r.problems, recordProblem(b, err, w.reader.PlainErr()))
+		p := recordProblem(b, err, w.reader.PlainErr())
+		p.fatalThere = !w.reader.Unnoticed(o.Data)
+		r.problems = append(r.problems, p)
 	} else if b.Count == 0 && o.Filter.emptyPasses(b) && w.d.window == nil {
 		head()
 	}
@@ -244,6 +245,13 @@ func checksumProblem(b *format.Batch, computed uint32) problem {
 		text += fmt.Sprintf("; one flipped bit explains it: byte %d, bit %d", pos, bit)
 	}
 	return damageAt(b, text)
+}
+
+// codecProblem is about a codec that the batch's magic does not have. In a deep dump it is the records that say so.
+func codecProblem(b *format.Batch) problem {
+	p := damageAt(b, fmt.Sprintf("the batch of offsets %s has the codec %s, which magic %d does not know", span(b.BaseOffset, b.LastOffset), b.Codec(), b.Magic))
+	p.fatalThere = !b.Codec().Known()
+	return p
 }
 
 func recordProblem(b *format.Batch, err error, plain bool) problem {

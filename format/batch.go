@@ -167,7 +167,7 @@ func decodeLegacy(b, raw []byte, pos int64) Batch {
 	if out.Codec() != CodecNone {
 		out.Count = -1
 	}
-	if out.Magic == 1 && len(b) >= 26 {
+	if out.Magic != 0 && len(b) >= 26 {
 		out.MaxTimestamp = int64(binary.BigEndian.Uint64(b[18:]))
 		out.BaseTimestamp = out.MaxTimestamp
 	}
@@ -188,6 +188,11 @@ func (b *Batch) Legacy() bool { return b.Magic < 2 }
 
 // Codec is the compression of the records.
 func (b *Batch) Codec() Codec { return Codec(b.Attributes & attrCodec) }
+
+// CodecFits reports whether batches of that magic may have the codec.
+func (b *Batch) CodecFits() bool {
+	return b.Codec() <= CodecLZ4 || b.Codec() == CodecZstd && !b.Legacy()
+}
 
 // TimestampType tells who set the timestamps.
 func (b *Batch) TimestampType() TimestampType {
@@ -291,6 +296,5 @@ func saneV2(b *Batch) bool {
 }
 
 func saneLegacy(b *Batch) bool {
-	_, _, err := legacyKeyValue(b)
-	return err == nil && b.Codec() <= CodecLZ4 && b.Attributes&^0x0f == 0
+	return legacyMessage(b).err == nil && b.Codec() <= CodecLZ4 && b.Attributes&^0x0f == 0
 }

@@ -117,9 +117,7 @@ func (p *Parts) resume(b Batch, lengthFault *Error) {
 
 // resume makes the scanner go on behind b, which was read by other means.
 func (s *Scanner) resume(b *Batch) {
-	s.batch, s.isHole, s.started = *b, false, true
-	s.pos = b.End()
-	s.expect(b)
+	s.take(b, true)
 }
 
 // soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one that differs from

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"strconv"
 )
@@ -14,6 +15,9 @@ type Record struct {
 	Sequence  int32  // -1: none
 	Key       []byte // nil: null
 	Value     []byte // nil: null
+	// KeySize and ValueSize are the lengths as Kafka tells them, -1 for null. They differ from those of Key and Value only
+	// in a message of magic 0 or 1 whose lengths are wrong; then Key and Value are nil, and the reader has an error.
+	KeySize, ValueSize int32
 	// Headers are the header bytes behind the count, already checked; walk them with NextHeader.
 	Headers     []byte
 	HeaderCount int
@@ -64,7 +68,17 @@ type RecordReader struct {
 	wrapper     bool
 	err         error
 	codecFailed bool
+	notice      notice
 }
+
+// notice says who takes notice of a reader's error.
+type notice int8
+
+const (
+	noticed       notice = iota // Kafka's reader, too
+	noticedInside               // Kafka's reader, when the key or value of the message is looked at
+	unnoticed                   // nobody but us
+)
 
 // Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 16 MiB is made,
 // Leave after it was let go.
@@ -83,7 +97,7 @@ func NewRecordReader(maxBytes int64, gate Gate) *RecordReader {
 func (r *RecordReader) Reset(b *Batch) {
 	r.codecs.release()
 	r.batch, r.pos, r.left, r.err, r.shift = b, 0, 0, nil, 0
-	r.compressed, r.codecFailed, r.wrapper, r.buf, r.origin = false, false, false, nil, b.Pos
+	r.compressed, r.codecFailed, r.wrapper, r.buf, r.origin, r.notice = false, false, false, nil, b.Pos, noticed
 	if b.Legacy() {
 		r.resetLegacy(b)
 		return
@@ -136,6 +150,12 @@ func (r *RecordReader) OffsetShift() int64 { return r.shift }
 
 // Err is what stopped Next early: an *Error. Positions are as in Record.Pos, those of codec failures in the file.
 func (r *RecordReader) Err() error { return r.err }
+
+// Unnoticed reports whether Kafka's reader passes over Err in silence: what is left over behind a message of magic 0 or 1 or
+// inside a wrapper, and unless contents are looked at, keys and values that run out of their message.
+func (r *RecordReader) Unnoticed(contents bool) bool {
+	return r.err != nil && (r.notice == unnoticed || r.notice == noticedInside && !contents)
+}
 
 // Next reads the next record into rec.
 func (r *RecordReader) Next(rec *Record) bool {
@@ -207,7 +227,15 @@ func (r *RecordReader) parseV2(rec *Record) int {
 		rec.Sequence = IncrementSequence(b.BaseSequence, offset)
 	}
 	rec.Key, rec.Value, rec.Magic, rec.Valid = key, value, b.Magic, true
+	rec.KeySize, rec.ValueSize = sizeOf(key), sizeOf(value)
 	return n + int(length)
+}
+
+func sizeOf(field []byte) int32 {
+	if field == nil {
+		return -1
+	}
+	return int32(len(field))
 }
 
 func (r *RecordReader) failLength(n, length, room int) {
@@ -358,18 +386,26 @@ func (r *RecordReader) resetLegacy(b *Batch) {
 		r.err = &Error{What: "codec", Pos: b.Pos + 17, Want: "one that magic 0 and 1 can have", Got: b.Codec().String(), Err: ErrValue}
 		return
 	}
-	_, value, err := legacyKeyValue(b)
-	if err != nil {
-		r.err = err
+	m := legacyMessage(b)
+	switch {
+	case m.err != nil && m.notice != unnoticed:
+		r.err = m.err
 		return
-	}
-	if value == nil {
+	case m.value == nil:
 		r.err = &Error{What: "wrapper value", Pos: b.Pos, Want: "compressed messages", Got: "null", Err: ErrValue}
 		return
 	}
-	r.decompress(b, b.Codec(), value, b.End()-int64(len(value)))
+	r.decompress(b, b.Codec(), m.value, m.valuePos)
 	r.wrapper = true
 	r.wrapperShift(b)
+	r.remark(m.err, unnoticed)
+}
+
+// remark keeps an error that does not end the iteration, unless there is one already.
+func (r *RecordReader) remark(err error, by notice) {
+	if r.err == nil && err != nil {
+		r.err, r.notice = err, by
+	}
 }
 
 // wrapperShift finds what inner offsets of magic 1 are relative to: the wrapper's offset minus the last inner one, with 0 as
@@ -424,8 +460,10 @@ func (r *RecordReader) nextLegacy(rec *Record) bool {
 	size, err := innerSize(r.buf, pos)
 	if err != nil {
 		r.wrapper = false
-		if r.err == nil {
-			r.err = err
+		if errors.Is(err, ErrTruncated) {
+			r.remark(err, unnoticed)
+		} else {
+			r.remark(err, noticed)
 		}
 		return false
 	}
@@ -435,47 +473,72 @@ func (r *RecordReader) nextLegacy(rec *Record) bool {
 		return false
 	}
 	if inner.Magic != r.batch.Magic {
-		r.fail("inner magic", r.pos+16, ErrValue, strconv.Itoa(int(r.batch.Magic)), strconv.Itoa(int(inner.Magic)))
-		return false
+		r.remark(&Error{What: "inner magic", Pos: r.origin + pos + 16, Want: strconv.Itoa(int(r.batch.Magic)),
+			Got: strconv.Itoa(int(inner.Magic)), Err: ErrValue}, unnoticed)
 	}
 	r.pos += int(size)
 	return r.readMessage(rec, &inner, r.shift)
 }
 
-// readMessage fills rec from an uncompressed message.
-func (r *RecordReader) readMessage(rec *Record, m *Batch, shift int64) bool {
-	key, value, err := legacyKeyValue(m)
-	if err != nil {
+// readMessage fills rec from an uncompressed message. Like Kafka's LegacyRecord it wants the two lengths, but what they span
+// only where that is looked at.
+func (r *RecordReader) readMessage(rec *Record, b *Batch, shift int64) bool {
+	m := legacyMessage(b)
+	if m.err != nil && m.notice == noticed {
 		r.wrapper, r.left = false, 0
-		if r.err == nil {
-			r.err = err
-		}
+		r.remark(m.err, noticed)
 		return false
 	}
-	*rec = Record{Offset: m.BaseOffset + shift, Timestamp: m.MaxTimestamp, Sequence: -1, Key: key, Value: value, Pos: m.Pos,
-		Size: m.Size(), Magic: m.Magic, CRC: m.CRC, Valid: m.CRC == crc32.ChecksumIEEE(m.Raw[16:])}
-	if r.batch.Magic == 1 && r.batch.TimestampType() == LogAppendTime {
+	r.remark(m.err, m.notice)
+	*rec = Record{Offset: b.BaseOffset + shift, Timestamp: b.MaxTimestamp, Sequence: -1, Key: m.key, Value: m.value, KeySize: m.keySize,
+		ValueSize: m.valueSize, Pos: b.Pos, Size: b.Size(), Magic: b.Magic, CRC: b.CRC, Valid: b.CRC == crc32.ChecksumIEEE(b.Raw[16:])}
+	if r.batch.Magic == 1 && b.Magic != 0 && r.batch.TimestampType() == LogAppendTime {
 		rec.Timestamp = r.batch.MaxTimestamp
 	}
 	return true
 }
 
-// legacyKeyValue cuts key and value out of a message of magic 0 or 1.
-func legacyKeyValue(m *Batch) (key, value []byte, err error) {
+// message is the content of an entry of magic 0 or 1.
+type message struct {
+	keySize, valueSize int32 // as stored
+	key, value         []byte
+	valuePos           int64
+	err                error
+	notice             notice
+}
+
+// legacyMessage cuts key and value out of an entry. If one of them runs out of the entry, neither is there.
+func legacyMessage(b *Batch) message {
 	at := int64(18)
-	if m.Magic == 1 {
+	if b.Magic != 0 {
 		at = 26
 	}
-	c := NewCursor(m.Raw, m.Pos)
+	var m message
+	c := NewCursor(b.Raw, b.Pos)
 	c.Bytes("message header", at)
-	if size := c.Int32("key length"); size >= 0 {
-		key = c.Bytes("key", int64(size))
+	m.keySize = c.Int32("key length")
+	m.key = legacyField(&c, "key", m.keySize)
+	m.valueSize = c.Int32("value length")
+	if m.err = c.Err(); m.err != nil {
+		return m
 	}
-	if size := c.Int32("value length"); size >= 0 {
-		value = c.Bytes("value", int64(size))
+	m.valuePos = c.Pos()
+	m.value = legacyField(&c, "value", m.valueSize)
+	if m.err = c.Err(); m.err != nil {
+		m.key, m.value, m.notice = nil, nil, noticedInside
+		return m
 	}
-	if c.OK() && c.Remaining() > 0 {
-		c.Fail("message", c.Pos(), ErrValue, "the end after the value", strconv.Itoa(c.Remaining())+" more bytes")
+	if left := c.Remaining(); left > 0 {
+		c.Fail("message", c.Pos(), ErrValue, "the end after the value", strconv.Itoa(left)+" more bytes")
+		m.err, m.notice = c.Err(), unnoticed
 	}
-	return key, value, c.Err()
+	return m
+}
+
+// legacyField reads a key or value; a negative length is null.
+func legacyField(c *Cursor, what string, size int32) []byte {
+	if size < 0 {
+		return nil
+	}
+	return c.Bytes(what, int64(size))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"strconv"
 )
 
 // HoleKind says what the bytes are that no batch covers. They are different answers: only Damage is always damage.
@@ -33,8 +34,8 @@ func (k HoleKind) String() string {
 // Hole is a range of a segment that could not be read as batches.
 type Hole struct {
 	Kind HoleKind
-	// Pos is where reading failed. If the length of the batch before is wrong and an intact batch begins inside it, Pos is
-	// the position of that batch before, and the hole overlaps it.
+	// Pos is where reading failed. If an intact batch begins inside what was handed out for a batch before, because the
+	// length of that is wrong, Pos is the position of that one, and the hole overlaps it and what came after it.
 	Pos int64
 	// Len is the number of bytes up to Next, or to the end of the file.
 	Len int64
@@ -46,7 +47,7 @@ type Hole struct {
 	NextOffset int64
 	// Err says why the bytes at Pos are no batch.
 	Err error
-	// Stop is where reading by lengths alone ended: Pos, but for an overlapping hole the end of the batch before.
+	// Stop is where reading by lengths alone ended: Pos, but for an overlapping hole the end of the last batch in it.
 	Stop int64
 	// GaveUp means the search for an intact batch was cut short by its bound on work.
 	GaveUp bool
@@ -62,42 +63,71 @@ type Scanner struct {
 	batch    Batch
 	hole     Hole
 	isHole   bool
-	started  bool
-	trusting bool
+	lengths  Trust
+	last     int64 // position of the last batch with a sane header since the last hole, -1: none
+	odd      int64 // position of the first batch after it, if that has no sane header, -1: none
 	budget   int64
 }
+
+// Trust says how far a scanner believes in lengths.
+type Trust int8
+
+// The three degrees.
+const (
+	// TrustSane takes for a batch what has a sane header or leads on to one. It is what a scanner begins with.
+	TrustSane Trust = iota
+	// TrustLengths takes for a batch whatever the size field spans, as Kafka's FileLogInputStream does, even where the
+	// header makes no sense.
+	TrustLengths
+	// TrustBlindly is TrustLengths without looking for intact batches inside those that are not intact.
+	TrustBlindly
+)
 
 // NewScanner starts at byte pos of the file data. base is the segment's base offset (-1: unknown), by which a torn
 // tail is told from garbage.
 func NewScanner(data []byte, pos, base int64) *Scanner {
-	return &Scanner{data: data, pos: pos, base: base, expected: base, budget: resyncBudget(len(data))}
+	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data))}
 }
 
-// TrustLengths makes the scanner take for a batch whatever the size field spans, as Kafka's FileLogInputStream does, even
-// where the header makes no sense.
-func (s *Scanner) TrustLengths() { s.trusting = true }
+// Trust sets how far lengths are believed.
+func (s *Scanner) Trust(t Trust) { s.lengths = t }
 
-// resyncBudget bounds the bytes that all searches over a file of n bytes may run checksums over, so that a file made
-// of false beginnings does not take quadratic time.
+// resyncBudget bounds the bytes that all searches over a file of n bytes may run checksums over or lead back to, so that a
+// file made of false beginnings does not take quadratic time.
 func resyncBudget(n int) int64 { return 256<<20 + 4*int64(n) }
 
 // Next advances to the next batch or hole and reports whether there is one.
 func (s *Scanner) Next() bool {
 	if s.pos >= int64(len(s.data)) {
-		return false
+		return s.unveil(s.pos, -1)
 	}
 	b, err := DecodeBatch(s.data, s.pos)
-	if err == nil && (s.trusting || saneFields(&b) || s.leadsOn(&b)) {
-		s.batch, s.isHole, s.started = b, false, true
-		s.pos = b.End()
-		s.expect(&b)
+	if err != nil {
+		s.findHole(err)
 		return true
 	}
-	if err == nil {
-		err = &Error{What: "batch header", Pos: s.pos, Want: "the header of a batch", Got: "other bytes", Err: ErrValue}
+	sane := saneFields(&b) || provenOdd(&b)
+	switch {
+	case sane && s.unveil(b.Pos, b.BaseOffset):
+	case sane || s.lengths != TrustSane || s.leadsOn(&b):
+		s.take(&b, sane)
+	default:
+		s.findHole(&Error{What: "batch header", Pos: s.pos, Want: "the header of a batch", Got: "other bytes", Err: ErrValue})
 	}
-	s.findHole(err)
 	return true
+}
+
+// take makes b the current batch.
+func (s *Scanner) take(b *Batch, sane bool) {
+	s.batch, s.isHole = *b, false
+	s.pos = b.End()
+	switch {
+	case sane:
+		s.last, s.odd = b.Pos, -1
+		s.expect(b)
+	case s.odd < 0:
+		s.odd = b.Pos
+	}
 }
 
 // expect notes the offset behind b, reading through a damaged magic byte.
@@ -111,15 +141,18 @@ func (s *Scanner) expect(b *Batch) {
 	s.expected = b.NextOffset()
 }
 
-// leadsOn decides whether an entry with an odd header is to be taken for a batch all the same: its checksum matches, or
-// another sane header or the end of the file follows where its length says.
-func (s *Scanner) leadsOn(b *Batch) bool {
+// provenOdd reports whether the checksum proves an entry with an odd header to be a batch.
+func provenOdd(b *Batch) bool {
 	if b.Magic >= 2 && b.Valid() {
 		return true
 	}
-	if _, ok := b.AsV2(); ok {
-		return true
-	}
+	_, ok := b.AsV2()
+	return ok
+}
+
+// leadsOn decides whether an entry with an odd header is to be taken for a batch all the same: another sane header or the
+// end of the file follows where its length says.
+func (s *Scanner) leadsOn(b *Batch) bool {
 	if b.End() == int64(len(s.data)) {
 		return b.Magic >= 0 && b.Magic <= 2
 	}
@@ -127,21 +160,83 @@ func (s *Scanner) leadsOn(b *Batch) bool {
 	return err == nil && saneHeader(&next)
 }
 
+// unveil looks for intact batches in what was handed out last, if that is in doubt, up to the byte to, where the batch of
+// offset base begins (-1: the file ends): a wrong length may have jumped over them and hit a beginning again. What it
+// finds becomes a hole in front of them.
+func (s *Scanner) unveil(to, base int64) bool {
+	if s.lengths == TrustBlindly || s.odd < 0 && (s.last < 0 || base >= 0 && base <= s.expected) {
+		return false
+	}
+	from, low := s.odd, s.expected
+	if last, ok := s.doubted(); ok {
+		from, low = last.Pos, min(low, last.NextOffset())
+	}
+	s.last = -1 // it is looked at once
+	if from < 0 {
+		return false
+	}
+	found, ok := s.search(from+1, to, func(b *Batch) bool {
+		return b.BaseOffset >= low && (base < 0 || b.LastOffset < base) && (!b.Legacy() || s.leadsTo(b, to))
+	})
+	if !ok {
+		s.odd = -1
+		return false
+	}
+	h := Hole{Kind: Damage, Pos: from, Stop: from, Expected: low, Next: found.Pos, NextOffset: found.BaseOffset, Len: found.Pos - from}
+	h.Err = &Error{What: "batch length", Pos: from + 8, Want: "a batch of " + strconv.FormatInt(h.Len, 10) + " bytes",
+		Got: "one that runs over intact batches", Err: ErrValue}
+	if s.odd >= 0 && found.Pos < s.odd {
+		h.Stop = s.odd
+	}
+	s.setHole(h, found.Pos)
+	return true
+}
+
+// doubted is the last batch with a sane header, if its checksum is wrong.
+func (s *Scanner) doubted() (Batch, bool) {
+	if s.last < 0 {
+		return Batch{}, false
+	}
+	b, err := DecodeBatch(s.data, s.last)
+	return b, err == nil && !b.Valid() && !provenOdd(&b)
+}
+
+// leadsTo reports whether intact batches follow each other from b to the byte to. Payloads may hold messages of magic 0
+// and 1, and compressed ones too.
+func (s *Scanner) leadsTo(b *Batch, to int64) bool {
+	for next := *b; ; {
+		if next.End() == to {
+			return true
+		}
+		offset := next.LastOffset
+		var err error
+		if next, err = DecodeBatch(s.data[:to], next.End()); err != nil || next.BaseOffset <= offset {
+			return false
+		}
+		if s.budget -= next.Size(); s.budget < 0 || !next.Valid() {
+			return false
+		}
+	}
+}
+
 // findHole describes the bytes from s.pos on, which are no batch.
 func (s *Scanner) findHole(why error) {
 	h := Hole{Pos: s.pos, Stop: s.pos, Expected: s.expected, Next: -1, NextOffset: -1, Err: why}
 	rest := s.data[s.pos:]
-	from := s.pos + 1
-	overlap := s.started && !s.isHole && !s.batch.Valid()
-	if overlap {
-		from = s.batch.Pos + 1
+	from := s.pos
+	if s.odd >= 0 {
+		from = s.odd
 	}
-	if allZero(rest) && !overlap {
-		h.Kind, h.Len = ZeroTail, int64(len(rest))
+	last, doubted := s.doubted()
+	if doubted {
+		from = last.Pos
+	}
+	if from == s.pos && (allZero(rest) || tornWrapper(rest, s.expected, s.base)) {
+		h.Kind, h.Len = s.tailKind(rest), int64(len(rest))
 		s.setHole(h, int64(len(s.data)))
 		return
 	}
-	next, ok := s.resync(from)
+	next, ok := s.search(from+1, int64(len(s.data)), nil)
 	h.GaveUp = s.budget < 0
 	if !ok {
 		h.Kind, h.Len = s.tailKind(rest), int64(len(rest))
@@ -149,15 +244,21 @@ func (s *Scanner) findHole(why error) {
 		return
 	}
 	h.Kind, h.Next, h.NextOffset = Damage, next.Pos, next.BaseOffset
-	if next.Pos < s.pos {
-		h.Pos, h.Expected = s.batch.Pos, s.batch.BaseOffset
+	if s.odd >= 0 && s.odd < s.pos {
+		h.Pos = s.odd
+	}
+	if doubted && next.Pos < h.Pos {
+		h.Pos, h.Expected = last.Pos, last.BaseOffset
 	}
 	h.Len = next.Pos - h.Pos
 	s.setHole(h, next.Pos)
 }
 
+// setHole makes h the current hole, behind which reading goes on at pos. What is gone over again counts as searched.
 func (s *Scanner) setHole(h Hole, pos int64) {
+	s.budget -= max(0, s.pos-pos)
 	s.hole, s.isHole, s.pos = h, true, pos
+	s.last, s.odd = -1, -1
 }
 
 func (s *Scanner) tailKind(rest []byte) HoleKind {
@@ -170,20 +271,21 @@ func (s *Scanner) tailKind(rest []byte) HoleKind {
 	return Damage
 }
 
-// resync finds the first intact batch that begins at from or later.
-func (s *Scanner) resync(from int64) (Batch, bool) {
-	for pos := from; pos+MagicPrefix < int64(len(s.data)); pos++ {
-		if s.data[pos+16] > 2 || s.data[pos] != 0 {
+// search finds the first intact batch that begins at from or later, ends at to or before, and fits (nil: any does).
+func (s *Scanner) search(from, to int64, fits func(*Batch) bool) (Batch, bool) {
+	data := s.data[:to]
+	for pos := from; pos+MagicPrefix < to; pos++ {
+		if data[pos+16] > 2 || data[pos] != 0 {
 			continue
 		}
-		b, err := DecodeBatch(s.data, pos)
+		b, err := DecodeBatch(data, pos)
 		if err != nil || !saneHeader(&b) || !s.belongs(&b) {
 			continue
 		}
 		if s.budget -= b.Size(); s.budget < 0 {
 			return Batch{}, false
 		}
-		if b.Valid() {
+		if b.Valid() && (fits == nil || fits(&b)) {
 			return b, true
 		}
 	}
@@ -237,6 +339,20 @@ func TornBatch(b []byte, expected, base int64) bool {
 		return true
 	}
 	return b[16] <= 2 && plausibleRest(b)
+}
+
+// tornWrapper reports whether b, the end of a file, is a message of magic 0 or 1 that breaks off, with an inner length that
+// agrees with the outer one. What looks intact inside are then messages of the payload: a wrapper's, where the codec
+// stored them as they are.
+func tornWrapper(b []byte, expected, base int64) bool {
+	if len(b) <= MagicPrefix || b[16] > 1 || !TornBatch(b, expected, base) {
+		return false
+	}
+	c := NewCursor(b, 0)
+	c.Bytes("header", 18+8*int64(b[16]))
+	c.Bytes("key", int64(max(c.Int32("key length"), 0)))
+	value := int64(max(c.Int32("value length"), 0))
+	return c.OK() && c.Pos()+value == LogOverhead+int64(int32(binary.BigEndian.Uint32(b[8:])))
 }
 
 // plausibleOffset compares the offset, of which b may hold only the first bytes, with the range a next batch can have.
@@ -335,4 +451,7 @@ func crcEnd(b *Batch) int64 {
 }
 
 // Stop makes Next report the end.
-func (s *Scanner) Stop() { s.pos = int64(len(s.data)) }
+func (s *Scanner) Stop() {
+	s.pos = int64(len(s.data))
+	s.last, s.odd = -1, -1
+}

@@ -21,31 +21,40 @@ func FuzzSegment(f *testing.F) {
 	}
 	records := format.NewRecordReader(1<<20, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		size := int64(len(data))
-		s := format.NewScanner(data, 0, -1)
-		lastBatch, holes := int64(-1), int64(0)
-		for s.Next() {
-			if h := s.Hole(); h != nil {
-				if h.Pos < 0 || h.Len <= 0 || h.Pos+h.Len > size || h.Next >= size {
-					t.Fatalf("hole %+v in %d bytes", h, size)
-				}
-				if holes++; holes > size {
-					t.Fatal("more holes than bytes")
-				}
-				continue
-			}
-			b := s.Batch()
-			// A hole may reach back into a batch whose length was wrong, but never to where that batch began.
-			if b.Pos <= lastBatch {
-				t.Fatalf("no progress: a batch at %d, then one at %d", lastBatch, b.Pos)
-			}
-			lastBatch = b.Pos
-			if b.Pos < 0 || b.End() > size || b.Size() <= 0 {
-				t.Fatalf("batch from %d to %d in %d bytes", b.Pos, b.End(), size)
-			}
-			readRecords(t, records, b)
+		for _, trust := range []format.Trust{format.TrustSane, format.TrustLengths, format.TrustBlindly} {
+			s := format.NewScanner(data, 0, -1)
+			s.Trust(trust)
+			checkScan(t, s, int64(len(data)), records)
 		}
 	})
+}
+
+// checkScan goes through size bytes.
+func checkScan(t *testing.T, s *format.Scanner, size int64, records *format.RecordReader) {
+	t.Helper()
+	lastBatch, lastNext := int64(-1), int64(-1)
+	for s.Next() {
+		if h := s.Hole(); h != nil {
+			if h.Pos < 0 || h.Len <= 0 || h.Pos+h.Len > size || h.Next >= size || h.Next >= 0 && h.Next != h.Pos+h.Len {
+				t.Fatalf("hole %+v in %d bytes", h, size)
+			}
+			// A hole may reach back into batches whose lengths were wrong, but never to where an earlier one has led.
+			if h.Next >= 0 && h.Next <= lastNext {
+				t.Fatalf("no progress: a hole that leads to %d, then one to %d", lastNext, h.Next)
+			}
+			lastBatch, lastNext = -1, max(h.Next, lastNext)
+			continue
+		}
+		b := s.Batch()
+		if b.Pos <= lastBatch {
+			t.Fatalf("no progress: a batch at %d, then one at %d", lastBatch, b.Pos)
+		}
+		lastBatch = b.Pos
+		if b.Pos < 0 || b.End() > size || b.Size() <= 0 {
+			t.Fatalf("batch from %d to %d in %d bytes", b.Pos, b.End(), size)
+		}
+		readRecords(t, records, b)
+	}
 }
 
 // readRecords reads what records b has; an error must be one of ours, with a position that is not before the buffer.

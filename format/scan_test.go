@@ -1,0 +1,126 @@
+package format_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"kseg/format"
+	"kseg/internal/fixture"
+)
+
+// scanned lists what a scanner of a segment with base offset 0 comes to: positions of batches, and of holes with where each
+// leads, as a negative pair.
+func scanned(data []byte, trust format.Trust) (items [][2]int64) {
+	s := format.NewScanner(data, 0, 0)
+	s.Trust(trust)
+	for s.Next() {
+		if h := s.Hole(); h != nil {
+			items = append(items, [2]int64{-1 - h.Pos, h.Next})
+			continue
+		}
+		items = append(items, [2]int64{s.Batch().Pos, s.Batch().BaseOffset})
+	}
+	return items
+}
+
+// A wrong length that leads to the beginning of a later batch, or to the end of the file, hides the batches it runs over
+// from Kafka's reader. They are found all the same, also where the rest of the header makes no sense.
+func TestLengthsThatRunOverIntactBatches(t *testing.T) {
+	var data []byte
+	var at []int64
+	for i := range int64(4) {
+		at = append(at, int64(len(data)))
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: i, Value: []byte("value")}}})
+	}
+	end := int64(len(data))
+	for _, c := range []struct {
+		to      int64
+		oddHead bool
+		blindly [][2]int64
+	}{
+		{at[3], false, [][2]int64{{0, 0}, {at[1], 1}, {at[3], 3}}},
+		{at[3], true, [][2]int64{{0, 0}, {at[1], 1}, {at[3], 3}}},
+		{end, false, [][2]int64{{0, 0}, {at[1], 1}}},
+		{end, true, [][2]int64{{0, 0}, {at[1], 1}}},
+	} {
+		damaged := slices.Clone(data)
+		binary.BigEndian.PutUint32(damaged[at[1]+8:], uint32(c.to-at[1]-format.LogOverhead))
+		if c.oddHead {
+			damaged[at[1]+57] = 0x80 // a negative count
+		}
+		if got := scanned(damaged, format.TrustBlindly); !slices.Equal(got, c.blindly) {
+			t.Errorf("%+v: Kafka's reader sees %v, want %v", c, got, c.blindly)
+		}
+		want := [][2]int64{{0, 0}, {at[1], 1}, {-1 - at[1], at[2]}, {at[2], 2}, {at[3], 3}}
+		for _, trust := range []format.Trust{format.TrustSane, format.TrustLengths} {
+			if got := scanned(damaged, trust); !slices.Equal(got, want) {
+				t.Errorf("%+v, trust %d: %v, want %v", c, trust, got, want)
+			}
+		}
+	}
+}
+
+// Where lengths lead through bytes that are no batches and then nowhere, the search begins where the first of them began.
+func TestSearchBeginsAtTheFirstOddHeader(t *testing.T) {
+	var data []byte
+	add := func(offset int64) {
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: offset, Value: make([]byte, 30)}}})
+	}
+	add(0)
+	odd := len(data)
+	add(1)
+	intact := len(data)
+	add(2)
+	data[odd+21], data[odd+57] = 0x7f, 0xff // neither attributes nor count make sense
+	binary.BigEndian.PutUint32(data[odd+8:], 150)
+	want := [][2]int64{{0, 0}, {int64(odd), 1}, {-1 - int64(odd), int64(intact)}, {int64(intact), 2}}
+	if got := scanned(data, format.TrustLengths); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// legacyMessage appends a message of magic 0 or 1 with a null key.
+func legacyMessage(dst []byte, offset int64, magic, attributes byte, value []byte) []byte {
+	body := []byte{magic, attributes}
+	if magic == 1 {
+		body = binary.BigEndian.AppendUint64(body, 1700000000000)
+	}
+	body = binary.BigEndian.AppendUint32(body, 1<<32-1)
+	body = append(binary.BigEndian.AppendUint32(body, uint32(len(value))), value...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(offset))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(4+len(body)))
+	return append(binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(body)), body...)
+}
+
+// A codec stores what it cannot compress, so that a torn wrapper holds intact messages. It is a torn tail all the same,
+// wherever the file is cut.
+func TestTornWrapperOfStoredMessages(t *testing.T) {
+	noise := make([]byte, 300)
+	rand.New(rand.NewSource(1)).Read(noise)
+	for magic := byte(0); magic < 2; magic++ {
+		var inner []byte
+		for i := range int64(3) {
+			offset := i
+			if magic == 0 {
+				offset += 5
+			}
+			inner = legacyMessage(inner, offset, magic, 0, noise)
+		}
+		frame := []byte{0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82}
+		frame = binary.LittleEndian.AppendUint32(frame, 1<<31|uint32(len(inner)))
+		frame = append(append(frame, inner...), 0, 0, 0, 0)
+		log := legacyMessage(nil, 4, magic, 0, noise)
+		whole := len(log)
+		log = legacyMessage(log, 7, magic, 3, frame)
+		for cut := whole + 50; cut < len(log); cut++ {
+			s := format.NewScanner(log[:cut], 0, 0)
+			s.Next()
+			if !s.Next() || s.Hole() == nil || s.Hole().Kind != format.TornTail || s.Hole().Pos != int64(whole) || s.Next() {
+				t.Fatalf("magic %d cut to %d bytes: %+v", magic, cut, s.Hole())
+			}
+		}
+	}
+}
