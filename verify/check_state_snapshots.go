@@ -42,10 +42,8 @@ type snapshotFollower struct {
 	unsure  bool
 	// broken: bytes were skipped, or offsets went back, so that even the batches that were seen may not be where they say.
 	broken bool
-	// begun is the offset from which on the producers' state is known from the log or a snapshot; foreign says that it may lack
-	// producers that wrote only before the log's first offset.
+	// begun is the offset from which on the producers' state is known from the log or a snapshot.
 	begun   int64
-	foreign bool
 	started bool
 	// contents are contradictions that mean nothing if the log turns out to be compacted.
 	contents []pending
@@ -81,7 +79,6 @@ func (x *snapshotFollower) advance(n int) {
 func (x *snapshotFollower) begin(seg *segment) {
 	if !x.started {
 		x.started, x.reached, x.begun = true, seg.base, seg.base
-		x.foreign = seg.base > 0 && x.p.producers.Len() == 0
 	}
 	if seg.dir.Prev != nil && x.modern {
 		x.needed = append(x.needed, seg)
@@ -160,11 +157,24 @@ func (x *snapshotFollower) judge(seg *segment, before undo, gap bool) {
 		x.reached = f.Name.Base
 		return
 	}
-	foreign := x.compare(seg, f, &snapshot, before)
-	if len(foreign) > 0 {
-		x.restart(append(before.entries(x.p.producers), foreign...), f.Name.Base, before)
+	earlier := x.compare(seg, f, &snapshot, before)
+	if len(earlier) > 0 {
+		x.restart(joined(before.entries(x.p.producers), earlier), f.Name.Base, before)
 	}
-	x.foreign = false
+	x.p.startUnknown = false
+}
+
+// joined are all entries, those of more in place of those in entries.
+func joined(entries, more []format.ProducerEntry) []format.ProducerEntry {
+	of := map[int64]format.ProducerEntry{}
+	for _, e := range more {
+		of[e.ProducerID] = e
+	}
+	entries = slices.DeleteFunc(entries, func(e format.ProducerEntry) bool {
+		_, ok := of[e.ProducerID]
+		return ok
+	})
+	return append(entries, more...)
 }
 
 // decode reads a snapshot and reports what keeps a broker from reading it.
@@ -224,7 +234,7 @@ func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64,
 		// That it fails, if it does, was seen the first time.
 		x.p.producers.Append(before.batch, x.p.reader)
 	}
-	x.begun, x.unsure, x.broken, x.foreign = offset, false, false, false
+	x.begun, x.unsure, x.broken, x.p.startUnknown = offset, false, false, false
 }
 
 // bounds looks for offsets that a snapshot cannot know of. It is true if there are none.
@@ -255,10 +265,10 @@ func (x *snapshotFollower) compareBehind(seg *segment, f *logdir.File, s *format
 	return right
 }
 
-// compare holds a snapshot against the state before its offset. It returns the entries of producers that wrote nothing in what
-// is left of the log.
+// compare holds a snapshot against the state before its offset. It returns the entries that know of something before the beginning
+// of the log.
 func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) []format.ProducerEntry {
-	var foreign []format.ProducerEntry
+	var earlier []format.ProducerEntry
 	var open map[int64]bool
 	for i := range s.Len() {
 		e := s.Entry(i)
@@ -271,10 +281,14 @@ func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.Produ
 		c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
 		want, known := before.get(x.p.producers, e.ProducerID)
 		switch {
+		case known && x.p.startUnknown:
+			if c.compare(x.completed(want, e)) {
+				earlier = append(earlier, e)
+			}
 		case known:
 			c.compare(want)
-		case x.foreign && e.LastOffset < x.begun:
-			foreign = append(foreign, e)
+		case x.p.startUnknown && e.LastOffset < x.begun:
+			earlier = append(earlier, e)
 		default:
 			c.contradict(false, "no entry", "an entry", "a producer that is not in the log below")
 		}
@@ -285,7 +299,21 @@ func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.Produ
 			c.contradict(false, "an entry", "none", fmt.Sprintf("no transaction, though one is open since offset %d", e.CurrentTxnFirstOffset))
 		}
 	}
-	return foreign
+	return earlier
+}
+
+// completed adds to what the log says of a producer what it may have done before the log's beginning.
+func (x *snapshotFollower) completed(want, e format.ProducerEntry) format.ProducerEntry {
+	if want.CoordinatorEpoch == -1 {
+		want.CoordinatorEpoch = e.CoordinatorEpoch
+	}
+	if !want.HasBatch() && e.LastOffset < x.begun {
+		want.LastSequence, want.LastOffset, want.OffsetDelta = e.LastSequence, e.LastOffset, e.OffsetDelta
+	}
+	if want.InTransaction() && e.InTransaction() && e.CurrentTxnFirstOffset < x.begun {
+		want.CurrentTxnFirstOffset = e.CurrentTxnFirstOffset
+	}
+	return want
 }
 
 // openBefore are the producers with an open transaction before a batch.
@@ -307,9 +335,9 @@ type entryCheck struct {
 	pos   int64
 }
 
-// compare holds the entry against what the log says of its producer. A coordinator epoch of -1 is right where the producer was
-// forgotten and came back.
-func (c *entryCheck) compare(want format.ProducerEntry) {
+// compare holds the entry against what the log says of its producer, and is true if they agree. A coordinator epoch of -1 is right
+// where the producer was forgotten and came back.
+func (c *entryCheck) compare(want format.ProducerEntry) bool {
 	e := c.entry
 	if !e.HasBatch() {
 		e.LastSequence, e.LastOffset, e.OffsetDelta = -1, -1, 0
@@ -319,9 +347,6 @@ func (c *entryCheck) compare(want format.ProducerEntry) {
 	}
 	if e.CoordinatorEpoch == -1 {
 		e.CoordinatorEpoch = want.CoordinatorEpoch
-	}
-	if e == want {
-		return
 	}
 	for _, field := range []struct {
 		name      string
@@ -338,9 +363,10 @@ func (c *entryCheck) compare(want format.ProducerEntry) {
 		if field.want != field.got {
 			// Where the cleaner takes records out of a batch, the largest timestamp goes with them.
 			c.contradict(field.name != "timestamp", itoa(field.want), itoa(field.got), fmt.Sprintf("%s %d, where the log says %d", field.name, field.got, field.want))
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // contradict notes a contradiction. It is certain if it holds for a compacted log too.

@@ -28,6 +28,9 @@ type partition struct {
 	eventErr  error
 	lastBatch format.Batch // the last one that can be trusted; its bytes are gone once its segment has ended
 
+	// startUnknown: what the producers did before the first segment is not known.
+	startUnknown bool
+
 	// compacted: there is evidence that the log cleaner was here, so that gaps are no loss.
 	compacted bool
 	shutdown  shutdown
@@ -155,6 +158,7 @@ func (p *partition) startState() *format.ProducerState {
 			}
 		}
 	}
+	p.startUnknown = first.base > 0
 	return format.NewProducerState(first.base)
 }
 

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -153,6 +154,50 @@ func TestInterrupt(t *testing.T) {
 		cancel()
 		if !errors.Is(err, context.Canceled) || calls > 20+16 {
 			t.Errorf("%d jobs: %v after %d runs", jobs, err, calls)
+		}
+	}
+}
+
+// Retention takes segments away from the beginning, and with a restart the snapshot that is left there: what is then not known of
+// producers and transactions is no fault.
+func TestNoFalseAlarmsAfterRetention(t *testing.T) {
+	for _, name := range []string{cleanData1 + "/inventory-0", "4.4.0/logdirs/killed/data1/inventory-0", txnBase, "3.7.2/transactions/ledger37-0",
+		compacted + "/users-0"} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, restarted), func(t *testing.T) {
+				t.Parallel()
+				dir := fixture.Dir(t, name)
+				logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+				if err != nil || len(logs) < 2 {
+					t.Fatalf("%d segments, %v", len(logs), err)
+				}
+				for i := range logs[1:] {
+					takeSegment(t, logs[i], logs[i+1], restarted)
+					found, _ := runOn(t, Options{Level: Records}, dir)
+					for _, f := range found {
+						if f.Severity > Note {
+							t.Errorf("from %s on: %s %s %s @%d: %s", filepath.Base(logs[i+1]), f.Severity, f.Code, f.File, f.Pos, f.Message)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// takeSegment removes a segment and its snapshot; that of the next one too if the broker was restarted.
+func takeSegment(t *testing.T, log, next string, restarted bool) {
+	t.Helper()
+	names, err := filepath.Glob(strings.TrimSuffix(log, "log") + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if snapshot := strings.TrimSuffix(next, "log") + "snapshot"; restarted {
+		names = append(names, snapshot)
+	}
+	for _, name := range names {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
