@@ -137,3 +137,39 @@ func TestEveryFlippedBitOfEpochs(t *testing.T) {
 		t.Errorf("not seen: %v", unseen)
 	}
 }
+
+// FuzzStateFiles reads any bytes as any of the state files: no panic, and every position lies in the file.
+func FuzzStateFiles(f *testing.F) {
+	names := []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint", "meta.properties", ".kafka_cleanshutdown",
+		"hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata", "hello-0/00000000000000000001.snapshot", "__cluster_metadata-0/quorum-state",
+		"__cluster_metadata-0/leader-epoch-checkpoint", "__cluster_metadata-0/00000000000000000001-0000000001.checkpoint"}
+	for i, content := range []string{"0\n1\nhello 0 1\n", "0\n", "0\n2\nhello 0 1\nhello 0 9999\n", "", "#\nnode.id=1\nversion=1\ncluster.id=x\n", "{}",
+		"0\n2\n0 0\n1 1\n", "version: 0\ntopic_id: 2kzhCdWMRGekhmxs3vSlmA", string(format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 1}})),
+		`{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0}`, "0\n1\n5 0\n",
+		string(fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{}}}))} {
+		f.Add(uint8(i), []byte(content))
+	}
+	dir := f.TempDir()
+	for _, name := range []string{"hello-0", "__cluster_metadata-0"} {
+		if err := fixture.Copy(filepath.Join(dir, name), "4.4.0/hello/hello-0"); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, content []byte) {
+		name := filepath.Join(dir, names[int(which)%len(names)])
+		before, err := os.ReadFile(name)
+		writeFile(t, name, content)
+		found, _ := runOn(t, Options{Level: Records}, dir)
+		for i := range found {
+			p := &found[i].Place
+			if filepath.Join(dir, p.File) == name && (p.Pos > int64(len(content)) || p.Len > int64(len(content))-max(p.Pos, 0)) {
+				t.Errorf("%s: byte %d and %d bytes, of %d", found[i].Code, p.Pos, p.Len, len(content))
+			}
+		}
+		if err == nil {
+			writeFile(t, name, before)
+		} else if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -279,8 +279,12 @@ func VerdictText(s *Summary) string {
 	if len(found) > 0 {
 		text += strings.Join(found, ", ") + " in "
 	}
-	text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment", "segments"),
-		plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
+	if s.Segments == 0 && s.Partitions == 0 && s.Files > 0 {
+		text += plural(s.Files, "file", "files")
+	} else {
+		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment", "segments"),
+			plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
+	}
 	if n := len(s.NotRead); n > 0 {
 		text += "; " + plural(int64(n), "input was", "inputs were") + " not read"
 	} else if s.Verdict() == Incomplete {
