@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kseg/docs"
 	"kseg/explain"
 	"kseg/logdir"
+	"kseg/verify"
 )
 
 // explainOptions are the flags of kseg explain.
@@ -46,6 +49,7 @@ func newExplainCommand(env *Env) *cobra.Command {
   kseg explain orders-0/00000000000000000000.log --position 1845  # where verify found something
   kseg explain orders-0/00000000000000000000.index --entry 3
   kseg explain orders-0/00000000000000000000.log --all -o json    # every byte of the file in one leaf
+  kseg explain batch-crc-mismatch                                 # what a finding of kseg verify means
   kseg explain size --records 1000 --value-bytes 11               # bytes on disk`,
 		Long: `Shows the bytes of one batch, index entry, snapshot or checkpoint beside their meaning: position, hexadecimal digits,
 characters, field, value, and why. Every byte of what is shown is in exactly one row. Varints show their steps from bytes to
@@ -55,7 +59,8 @@ decoded. What is damaged is shown in place, with what was wanted.
 Without a choice it is the first batch or entry. With --payload redacted the bytes of keys, values, header values and
 compressed data become dots, so that the output can be pasted into a ticket.
 
-explain size computes how many bytes records take on disk. A file called "size" is given as ./size.`,
+explain CODE says what a finding of kseg verify means, what a broker does and what to do. explain size computes how many
+bytes records take on disk. A file that is called like a code, or size, is given as ./size.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageErrorf("explain takes one FILE, but %d were given", len(args))
@@ -79,11 +84,22 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 	if chosen > 1 {
 		return usageErrorf("--offset, --position, --entry and --all choose what to show: give one of them")
 	}
+	if text, ok := docs.Finding(arg); ok {
+		if chosen > 0 || o.Format != "text" {
+			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg, arg)
+		}
+		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg), text)
+		return nil
+	}
 	f, err := openFile(env, arg, o.BaseOffset)
 	if err != nil {
-		return err
+		return errors.Join(err, nearCode(arg))
 	}
-	err = explain.Run(ctx, f, o.options(env), env.Stdout, env.Stderr)
+	opts := o.options(env)
+	if bar := o.progress(env, f.Size); bar != nil {
+		opts.Progress = bar.Add
+	}
+	err = explain.Run(ctx, f, opts, env.Stdout, env.Stderr)
 	switch {
 	case errors.Is(err, explain.ErrNotAsked):
 		return &usageError{err}
@@ -92,6 +108,21 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 		return errFound
 	}
 	return err
+}
+
+// nearCode is an error that names the code of a finding which a slip of the finger most likely meant, or nil.
+func nearCode(arg string) error {
+	if strings.ContainsAny(arg, "./") {
+		return nil
+	}
+	var codes []string
+	for _, c := range verify.Codes() {
+		codes = append(codes, c.Name)
+	}
+	if near := nearest(arg, codes); near != "" {
+		return fmt.Errorf("%s is no code of a finding either; did you mean %s?", arg, near)
+	}
+	return nil
 }
 
 // openFile finds the one file that a verb works on.
@@ -128,7 +159,7 @@ func firstOf(files []*logdir.File) string {
 
 // options turns the flags into what the package explain takes.
 func (o *explainOptions) options(env *Env) explain.Options {
-	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, All: o.All,
+	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, Quiet: o.Quiet, All: o.All,
 		Offset: o.Offset, Position: o.Position, Entry: o.Entry, MaxBatchBytes: o.MaxBatchBytes}
 	if env.StdoutTerminal {
 		out.Width = env.Width

@@ -30,7 +30,10 @@ type Options struct {
 	Theme   render.Theme
 	Payload render.Payload
 	Terse   bool // without meanings
-	Width   int  // columns of the terminal, to which meanings are wrapped; 0: they are not
+	Quiet   bool // only fields that are at fault
+	// Progress is told of bytes of the file that are done with; nil: nobody wants to know.
+	Progress func(bytes int64)
+	Width    int // columns of the terminal, to which meanings are wrapped; 0: they are not
 	// All shows the whole file. Otherwise at most one of Offset, Position and Entry (nil: not given) says what to show;
 	// without one it is the first batch or entry.
 	All                     bool
@@ -97,6 +100,9 @@ func (e *explainer) run(out io.Writer) error {
 	} else {
 		e.sink = newTextSink(lines, e.opts, int64(len(e.data)))
 	}
+	if e.opts.Quiet {
+		e.sink = &quietSink{sink: e.sink}
+	}
 	var err error
 	if kind := e.file.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
 		err = e.segment()
@@ -109,8 +115,51 @@ func (e *explainer) run(out io.Writer) error {
 	return errors.Join(err, e.tooBig)
 }
 
+// quietSink passes on what is at fault, with the titles over it.
+type quietSink struct {
+	sink
+	heading string
+	notes   []string
+	pending bool
+}
+
+func (s *quietSink) title(text string, notes []string) error {
+	s.heading, s.notes, s.pending = text, notes, true
+	return nil
+}
+
+func (s *quietSink) plain(string) error { return nil }
+
+func (s *quietSink) field(f *field) error {
+	if f.Fault == nil {
+		return nil
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return s.sink.field(f)
+}
+
+func (s *quietSink) missing(text string) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return s.sink.missing(text)
+}
+
+func (s *quietSink) begin() error {
+	if !s.pending {
+		return nil
+	}
+	s.pending = false
+	return s.sink.title(s.heading, s.notes)
+}
+
 // note says something beside the data.
 func (e *explainer) note(format string, args ...any) {
+	if e.opts.Quiet {
+		return
+	}
 	fmt.Fprintf(e.notes, "kseg: %s\n", render.Escaped(fmt.Sprintf(format, args...)))
 }
 

@@ -22,6 +22,9 @@ func (e *explainer) segment() error {
 			return err
 		}
 		p := parts.Part()
+		if e.opts.Progress != nil {
+			e.opts.Progress(p.End - p.Start)
+		}
 		if !e.wanted(p, i) {
 			if e.past(p) {
 				break

@@ -104,7 +104,11 @@ func attributeWords(b *format.Batch) string {
 func lastDeltaWords(b *format.Batch) string {
 	text := fmt.Sprintf("last offset %d + %d = %d", b.BaseOffset, b.LastOffsetDelta, b.LastOffset)
 	if gone := int64(b.LastOffsetDelta) + 1 - int64(b.Count); gone > 0 && b.Count >= 0 {
-		return fmt.Sprintf("%s; only %s left, compaction has removed %s: this number stays", text, render.Plural(int64(b.Count), "record is", "records are"), render.Count(gone))
+		left := "no record is"
+		if b.Count > 0 {
+			left = "only " + render.Plural(int64(b.Count), "record is", "records are")
+		}
+		return fmt.Sprintf("%s; %s left, compaction has removed %s: this number stays", text, left, render.Count(gone))
 	}
 	return text + "; stays when compaction removes records"
 }
@@ -125,6 +129,8 @@ func maxTimestampWords(b *format.Batch) string {
 		return "none"
 	case b.TimestampType() == format.LogAppendTime:
 		return instant(b.MaxTimestamp) + ": when the leader appended it, and the timestamp of all records, whatever they say"
+	case b.Count == 0:
+		return instant(b.MaxTimestamp) + ": the latest of the records that were here; the time index and retention go by it"
 	}
 	return instant(b.MaxTimestamp) + ": the latest record's; the time index and retention go by it"
 }

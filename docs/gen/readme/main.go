@@ -1,12 +1,13 @@
-// Command readme rewrites the examples in README.md: whatever stands below a line "$ kseg ..." in a console block becomes
-// what that command prints, first on stdout, then on stderr; how long it took is left out. The commands run in the README's own
-// folder or, if the line before the block is <!-- damage: RECIPE -->, beside a partition directory damaged by that recipe of
-// testdata/damage.
+// Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a line
+// "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it took is left
+// out. The commands run in the folder given or, if the line before the block is <!-- damage: RECIPE -->, beside a partition
+// directory damaged by that recipe of testdata/damage.
 //
-// A pipe into head is understood ("| head -5"), so that an example can be short.
+// Pipes into head and grep are understood ("| head -5", "| grep delta"), so that an example can be short.
 package main
 
-//go:generate go run . ../../../README.md
+//go:generate go run . ../../../README.md ../../..
+//go:generate go run . ../../workshop.md ../../../testdata/logdirs/4.4.0
 
 import (
 	"bytes"
@@ -24,30 +25,34 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: readme README.md")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: readme FILE.md FOLDER")
 		os.Exit(2)
 	}
-	if err := rewriteFile(os.Args[1]); err != nil {
+	if err := rewriteFile(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "readme:", err)
 		os.Exit(1)
 	}
 }
 
-// rewriteFile brings the examples of one Markdown file up to date.
-func rewriteFile(file string) error {
+// rewriteFile brings the examples of one Markdown file up to date, run in folder.
+func rewriteFile(file, folder string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if err := os.Chdir(filepath.Dir(file)); err != nil {
+	if err := os.Chdir(folder); err != nil {
 		return err
 	}
 	fresh, err := rewrite(string(text))
 	if err != nil || fresh == string(text) {
 		return err
 	}
-	return os.WriteFile(filepath.Base(file), []byte(fresh), 0o644)
+	return os.WriteFile(file, []byte(fresh), 0o644)
 }
 
 var (
@@ -120,7 +125,10 @@ func enterDamaged(recipe string) (leave func(), err error) {
 	return leave, nil
 }
 
-var pipeHead = regexp.MustCompile(`^(.*?) *\| head -(\d+)$`)
+var (
+	pipeHead = regexp.MustCompile(`^(.*?) *\| head -(\d+)$`)
+	pipeGrep = regexp.MustCompile(`^(.*?) *\| grep (\w+|'[^']*')$`)
+)
 
 // run executes one "kseg ..." line in this process and returns what it prints.
 func run(line string) (string, error) {
@@ -128,6 +136,10 @@ func run(line string) (string, error) {
 	if m := pipeHead.FindStringSubmatch(line); m != nil {
 		line = m[1]
 		limit, _ = strconv.Atoi(m[2])
+	}
+	word := ""
+	if m := pipeGrep.FindStringSubmatch(line); m != nil {
+		line, word = m[1], strings.Trim(m[2], "'")
 	}
 	args, err := split(line)
 	if err != nil {
@@ -141,7 +153,12 @@ func run(line string) (string, error) {
 	if code > 1 {
 		return "", fmt.Errorf("example %q ends with code %d: %s", line, code, stderr.String())
 	}
-	out := stdout.String()
+	out := ""
+	for line := range strings.Lines(stdout.String()) {
+		if strings.Contains(line, word) {
+			out += line
+		}
+	}
 	if limit >= 0 {
 		lines := strings.SplitAfter(out, "\n")
 		out = strings.Join(lines[:min(limit, len(lines))], "")
