@@ -37,6 +37,11 @@ func lookAtBatch(p *batchPass) {
 			Evidence: []Evidence{{"size", "at most " + strconv.FormatInt(limit, 10), strconv.FormatInt(b.Size(), 10)}}})
 	}
 	if b.Plausible() {
+		if !b.Legacy() && b.Count == 0 && b.Size() > format.BatchHeaderSize {
+			p.found(Finding{Code: "batch-count", Place: p.place(),
+				Message:  fmt.Sprintf("the header counts no records, but %d bytes of them follow; consumers pass over them", b.Size()-format.BatchHeaderSize),
+				Evidence: []Evidence{{"records count", "1 or more", "0"}}})
+		}
 		return
 	}
 	// The checksum of what is not plausible was found to hold, so these values were written on purpose or before it was made.
@@ -91,12 +96,19 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 		f.Message += "; " + plural(n, "offset is", "offsets are") + " in doubt"
 	}
 	if next != nil {
-		f.Message += fmt.Sprintf("; reading goes on at byte %d, offset %d", next.Pos, next.BaseOffset)
+		goesOn(&f, next.Pos, next.BaseOffset)
 	}
 	f.Message += p.recovery(seg)
 	p.found(seg, f)
 	seg.damaged = true
 	p.skip(seg, b.Pos, b.Size(), b, nextOffset)
+}
+
+// goesOn says where the next intact batch is.
+func goesOn(f *Finding, pos, offset int64) {
+	place := fmt.Sprintf("byte %d, offset %d", pos, offset)
+	f.Message += "; reading goes on at " + place
+	f.Evidence = append(f.Evidence, Evidence{"next intact batch", "", place})
 }
 
 // recovery says what a broker would make of damage at which its reading stops.
@@ -186,7 +198,7 @@ func (p *partition) damagedBytes(data []byte, h *format.Hole, f *Finding) {
 	case h.Next < 0:
 		f.Message += "; no intact batch follows"
 	default:
-		f.Message += fmt.Sprintf("; reading goes on at byte %d, offset %d", h.Next, h.NextOffset)
+		goesOn(f, h.Next, h.NextOffset)
 		if h.NextOffset <= h.Expected {
 			f.FirstOffset = -1
 		}

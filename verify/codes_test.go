@@ -108,6 +108,9 @@ var crafted = []struct {
 	{"batch-header", plainBase, func(t *testing.T, dir string) {
 		edited(t, dir, "00000000000000000032.log", offsetIs(44), func(raw []byte) { putInt64(raw[43:], -7) })
 	}},
+	{"batch-count", plainBase, func(t *testing.T, dir string) {
+		edited(t, dir, "00000000000000000032.log", offsetIs(44), func(raw []byte) { raw[60] = 0 })
+	}},
 	{"batch-attributes", plainBase, func(t *testing.T, dir string) {
 		edited(t, dir, "00000000000000000032.log", offsetIs(44), func(raw []byte) { raw[21] = 1 })
 	}},

@@ -14,6 +14,9 @@ const maxRelated = 16
 // counts what is left by file and code. The result is in the order of files and positions.
 func (p *partition) fold() []*Finding {
 	for _, f := range p.findings {
+		if p.compacted && (f.Code == "txnindex-entry" || f.Code == "txnindex-entry-missing") {
+			f.Severity = Note // the cleaner takes the data of aborted transactions, and with it what the entry could be told from
+		}
 		if n := p.counts[fileCode{f.File, f.Code}]; n > mostKept {
 			f.Count += n - mostKept
 			p.counts[fileCode{f.File, f.Code}] = 0

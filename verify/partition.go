@@ -31,7 +31,8 @@ type partition struct {
 	// startUnknown: what the producers did before the first segment is not known.
 	startUnknown bool
 
-	// compacted: there is evidence that the log cleaner was here, so that gaps are no loss.
+	// compacted: there is evidence that the log cleaner was here, so that gaps are no loss. Two internal topics are always
+	// compacted, even where a cleaner took whole batches of one record and left no other trace.
 	compacted bool
 	shutdown  shutdown
 	ranks     map[string]int
@@ -58,7 +59,7 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 		p.root = dir.Parent.Display
 	}
 	p.shutdown = howStopped(dir)
-	p.compacted = p.cleaned()
+	p.compacted = p.cleaned() || dir.Topic == "__consumer_offsets" || dir.Topic == "__transaction_state"
 	for i, f := range dir.Files {
 		p.ranks[f.Rel] = i + 1
 	}

@@ -214,7 +214,7 @@ func (r *TextReport) write(f *Finding, place string) error {
 			text.WriteString(textIndent + r.theme.Dim("see also "+render.Escaped(relatedText(&place))) + "\n")
 		}
 	}
-	if f.Next != "" && f.Severity > Note {
+	if f.Next != "" && (f.Severity > Note || !strings.HasPrefix(f.Next, "kseg explain ")) {
 		text.WriteString(textIndent + r.theme.Dim("next: "+render.Escaped(f.Next)) + "\n")
 	}
 	_, err := io.WriteString(r.w, text.String())
