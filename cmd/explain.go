@@ -11,7 +11,9 @@ import (
 
 	"kseg/docs"
 	"kseg/explain"
+	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/verify"
 )
 
@@ -22,6 +24,7 @@ type explainOptions struct {
 	BaseOffset              *int64
 	Offset, Position, Entry *int64
 	All, Terse              bool
+	HTML                    string
 }
 
 // AddFlags defines the flags of explain.
@@ -32,6 +35,7 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Entry}, "entry", "the batch or entry with this number, counted from 0: `I`")
 		fs.BoolVar(&o.All, "all", false, "the whole file")
 		fs.BoolVar(&o.Terse, "terse", false, "without the meanings")
+		fs.StringVar(&o.HTML, "html", "", "write a page of the same, with a map of the segment, to this `FILE`, and nothing to stdout")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a file whose name does not tell: `N`")
 		o.MaxBatchBytes = defaultMaxBatchBytes
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than this `SIZE`")
@@ -95,19 +99,38 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 	if err != nil {
 		return errors.Join(err, nearCode(arg))
 	}
+	if o.HTML != "" {
+		return o.writePage(ctx, env, f)
+	}
 	opts := o.options(env)
 	if bar := o.progress(env, f.Size); bar != nil {
 		opts.Progress = bar.Add
 	}
-	err = explain.Run(ctx, f, opts, env.Stdout, env.Stderr)
+	return explainError(env, explain.Run(ctx, f, opts, env.Stdout, env.Stderr))
+}
+
+// explainError gives an error of package explain its exit code.
+func explainError(env *Env, err error) error {
 	switch {
-	case errors.Is(err, explain.ErrNotAsked):
+	case errors.Is(err, explain.ErrNotAsked), errors.Is(err, explain.ErrTooLong):
 		return &usageError{err}
 	case errors.Is(err, explain.ErrNoHit):
-		env.notef("%v", err)
+		env.notef("%s", render.Escaped(err.Error()))
 		return errFound
 	}
 	return err
+}
+
+// writePage writes what would be shown as a page of HTML.
+func (o *explainOptions) writePage(ctx context.Context, env *Env, f *logdir.File) error {
+	if o.Format != "text" || o.Quiet {
+		return usageErrorf("--html writes a page instead of what -o and --quiet are about")
+	}
+	page, err := explain.Page(ctx, f, o.options(env))
+	if err != nil && !errors.Is(err, format.ErrTooLarge) {
+		return explainError(env, err)
+	}
+	return errors.Join(writeReport(o.HTML, page), err)
 }
 
 // nearCode is an error that names the code of a finding which a slip of the finger most likely meant, or nil.

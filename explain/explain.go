@@ -80,13 +80,23 @@ type sink interface {
 // batch could not be opened for its size (all else is shown), or is one of reading or writing.
 func Run(ctx context.Context, f *logdir.File, opts Options, out, errOut io.Writer) error {
 	return f.View(func(data []byte) error {
-		e := &explainer{ctx: ctx, opts: &opts, file: f, data: data, base: -1, notes: errOut, topic: topicOf(f),
-			rr: format.NewRecordReader(opts.MaxBatchBytes, nil), schema: schema.NewDecoder()}
-		if f.Name.HasBase {
-			e.base = f.Name.Base
-		}
+		e := newExplainer(ctx, f, &opts, data, errOut)
 		return e.withSurroundings(func() error { return e.run(out) })
 	})
+}
+
+func newExplainer(ctx context.Context, f *logdir.File, opts *Options, data []byte, errOut io.Writer) *explainer {
+	e := &explainer{ctx: ctx, opts: opts, file: f, data: data, base: -1, notes: errOut, topic: topicOf(f),
+		rr: format.NewRecordReader(opts.MaxBatchBytes, nil), schema: schema.NewDecoder()}
+	if f.Name.HasBase {
+		e.base = f.Name.Base
+	}
+	return e
+}
+
+// segmented reports whether the file consists of batches.
+func (e *explainer) segmented() bool {
+	return e.file.Kind() == format.KindLog || e.file.Kind() == format.KindCheckpoint
 }
 
 func (e *explainer) run(out io.Writer) error {
@@ -104,7 +114,7 @@ func (e *explainer) run(out io.Writer) error {
 		e.sink = &quietSink{sink: e.sink}
 	}
 	var err error
-	if kind := e.file.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
+	if e.segmented() {
 		err = e.segment()
 	} else {
 		err = e.entries()

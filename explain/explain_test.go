@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -288,6 +289,47 @@ func TestNoControlCharacters(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPage: a page is whole, refers to nothing outside of it, and shows what a file holds as text.
+func TestPage(t *testing.T) {
+	evil := "</td><script>alert(1)</script>&<!--"
+	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Key: []byte(evil), Value: []byte(evil)}}})
+	data = append(data, data[:30]...)
+	page, err := Page(context.Background(), fileAlone(t, "x-0/00000000000000000000.log", data), Options{All: true, MaxBatchBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	for _, bad := range []string{"<script", "http:", "https:", "src=", "\x00"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is in the page", bad)
+		}
+	}
+	for _, want := range []string{"<!DOCTYPE html>", "&lt;script&gt;", ">damage<", "<svg", "baseOffset", "</html>\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the page", want)
+		}
+	}
+	for _, tag := range []string{"table", "tr", "svg", "title", "h1", "h2", "p"} {
+		opened := strings.Count(text, "<"+tag+">") + strings.Count(text, "<"+tag+" ")
+		if closed := strings.Count(text, "</"+tag+">"); opened != closed || opened == 0 && tag != "p" {
+			t.Errorf("%d <%s> and %d </%s>", opened, tag, closed, tag)
+		}
+	}
+}
+
+// TestPageOfALargeSegment: the map stays small, and too many fields are refused.
+func TestPageOfALargeSegment(t *testing.T) {
+	const name = "4.4.0/tiny-batches/tiny-0/00000000000000000000.log"
+	f := fileAlone(t, name, fixture.Data(t, name))
+	page, err := Page(context.Background(), f, Options{MaxBatchBytes: 1 << 20})
+	if err != nil || len(page) > 400_000 {
+		t.Errorf("a page of %d bytes, %v", len(page), err)
+	}
+	if _, err := Page(context.Background(), f, Options{All: true, MaxBatchBytes: 1 << 20}); !errors.Is(err, ErrTooLong) {
+		t.Errorf("all of it: %v", err)
 	}
 }
 
