@@ -70,8 +70,7 @@ func parseControlType(key []byte) (ControlType, *Error) {
 
 // DecodeControl decodes a record of a control batch. The result is valid until the decoder's next call.
 //
-// It follows EndTransactionMarker and ControlRecordUtils, but reads a LeaderChange in the version that it says; the real
-// tool always reads version 0, the only one that brokers of 4.4.0 write. Bytes behind the message are accepted.
+// It follows EndTransactionMarker and ControlRecordUtils, which accept bytes behind the message.
 func (d *Decoder) DecodeControl(key, value []byte) Control {
 	typ, err := parseControlType(key)
 	if err != nil || !typ.known() {
@@ -97,10 +96,35 @@ func (d *Decoder) DecodeControl(key, value []byte) Control {
 	}
 	rec := d.catalog.control[int16(typ)]
 	c.Value = Half{Type: int16(typ), Name: rec.name, Version: version, record: rec, tape: t, head: head}
-	if c.Value.Complete = t.read(rec.value, min(version, rec.value.highest)); !c.Value.Complete {
+	if typ == LeaderChange && version > 0 {
+		c.Value.Complete = d.readLeaderChange(rec.value, value)
+	} else {
+		c.Value.Complete = t.read(rec.value, min(version, rec.value.highest))
+	}
+	if !c.Value.Complete {
 		c.Err = t.failure()
 	}
 	return c
+}
+
+// readLeaderChange reads a LeaderChange that says it is of a newer version than 0. Kafka 4.4.0 writes and reads the bytes
+// of version 0 whatever the message says, and prints the fields of the version it says; a broker to come may mean it.
+func (d *Decoder) readLeaderChange(m *message, value []byte) bool {
+	t := &d.value
+	as := func(version int16, l *layout) (complete, whole bool) {
+		t.reset(value)
+		complete = t.readLayout(m, version, l)
+		return complete, complete && t.c.Remaining() == 0
+	}
+	first, whole := as(0, d.catalog.firstLeaderChange)
+	if whole {
+		return true
+	}
+	said, whole := as(m.highest, m.layout(m.highest))
+	if first && !whole {
+		said, _ = as(0, d.catalog.firstLeaderChange)
+	}
+	return said
 }
 
 var controlTitles = [...]string{LeaderChange: " LeaderChange: ", SnapshotHeader: " SnapshotHeader ",

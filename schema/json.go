@@ -21,6 +21,10 @@ func (t *tape) appendStruct(dst []byte, at int32) []byte {
 	for i := range l.fields {
 		m := &l.fields[i]
 		node := next
+		if m.implied {
+			dst = appendScalar(append(dst, m.jsonKey...), m.typ, make([]byte, m.typ.width()), m.defaultInt)
+			continue
+		}
 		if m.tag < 0 {
 			if next >= t.nodes[at].next {
 				break // decoding stopped here

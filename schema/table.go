@@ -48,10 +48,12 @@ type layout struct {
 	foreignTags []int // tags that belong to other versions
 }
 
-// member is a field in one version; sub is the layout of its struct or of its array's structs.
+// member is a field in one version; sub is the layout of its struct or of its array's structs. One that is implied has no
+// bytes, but is printed.
 type member struct {
 	*field
-	sub *layout
+	sub     *layout
+	implied bool
 }
 
 // typ is how a value is encoded.
@@ -300,13 +302,14 @@ func (r *record) compile() error {
 			return err
 		}
 		for v := m.lowest; v <= m.highest; v++ {
-			m.layouts = append(m.layouts, compileStruct(m.fields, v, v >= m.flexibleSince))
+			m.layouts = append(m.layouts, compileStruct(m.fields, v, v, v >= m.flexibleSince))
 		}
 	}
 	return nil
 }
 
-func compileStruct(fields []*field, version int16, flexible bool) *layout {
+// compileStruct makes the layout of a struct in a version of which the bytes are those of the version written.
+func compileStruct(fields []*field, version, written int16, flexible bool) *layout {
 	l := &layout{flexible: flexible}
 	for _, f := range fields {
 		if version < f.lowest || version > f.highest {
@@ -315,9 +318,9 @@ func compileStruct(fields []*field, version int16, flexible bool) *layout {
 			}
 			continue
 		}
-		m := member{field: f}
+		m := member{field: f, implied: written < f.lowest}
 		if f.typ == typeStruct {
-			m.sub = compileStruct(f.fields, version, flexible)
+			m.sub = compileStruct(f.fields, version, written, flexible)
 		}
 		l.fields = append(l.fields, m)
 	}

@@ -91,7 +91,10 @@ func (t *tape) reset(b []byte) {
 // read decodes the body of m from where the cursor stands. A version beyond the table is read as the newest, as Kafka
 // does, except that structs inside refuse it.
 func (t *tape) read(m *message, version int16) bool {
-	l := m.layout(version)
+	return t.readLayout(m, version, m.layout(version))
+}
+
+func (t *tape) readLayout(m *message, version int16, l *layout) bool {
 	t.msg, t.version, t.root = m, version, member{field: &rootField, sub: l}
 	start := int32(t.c.Offset())
 	at := t.push(&t.root, nodeValue, start, start, 0)
@@ -137,7 +140,7 @@ func (t *tape) close(at int32) {
 func (t *tape) readStruct(at int32, l *layout) bool {
 	for i := range l.fields {
 		m := &l.fields[i]
-		if m.tag < 0 && !t.readField(m, int32(t.c.Offset()), l.flexible) {
+		if m.tag < 0 && !m.implied && !t.readField(m, int32(t.c.Offset()), l.flexible) {
 			return false
 		}
 	}

@@ -53,6 +53,7 @@ const groupMetadataType = 2
 type catalog struct {
 	topics                   [topicCount][]*record // by type; nil: no such type
 	control                  map[int16]*record
+	firstLeaderChange        *layout // the newest version of LeaderChange in the bytes of version 0
 	subscription, assignment *message
 	groupMetadata            *message
 }
@@ -71,6 +72,8 @@ var tables = sync.OnceValue(func() *catalog {
 	for t := Offsets; t < topicCount; t++ {
 		c.topics[t] = byType(must(tableNames[t]))
 	}
+	leaderChange := c.control[int16(LeaderChange)].value
+	c.firstLeaderChange = compileStruct(leaderChange.fields, leaderChange.highest, 0, true)
 	c.groupMetadata = c.topics[Offsets][groupMetadataType].value
 	consumer := must("consumer.txt")
 	c.subscription, c.assignment = consumer[0].value, consumer[1].value
