@@ -159,7 +159,7 @@ func (d *dumper) head(dst []byte) error {
 // title is the line that begins every file.
 func (d *dumper) title(f *logdir.File) error {
 	d.pending = nil
-	return d.head(fmt.Appendf(nil, "Dumping %s\n", shown(f)))
+	return d.head(fmt.Appendf(nil, "Dumping %s\n", d.shown(f)))
 }
 
 // stopError ends the whole run: stdout is gone, or the user interrupted.
@@ -198,17 +198,25 @@ func (d *dumper) ignore(f *logdir.File) error {
 	if err := d.title(f); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.errOut, "Ignoring unknown file %s\n", render.Escaped(shown(f)))
+	fmt.Fprintf(d.errOut, "Ignoring unknown file %s\n", render.Escaped(d.shown(f)))
 	return nil
 }
 
 // shown is a file's name as the real tool prints it: as given, but without doubled slashes.
-func shown(f *logdir.File) string {
+func (d *dumper) shown(f *logdir.File) string {
 	path := f.Display
 	for strings.Contains(path, "//") {
 		path = strings.ReplaceAll(path, "//", "/")
 	}
-	return path
+	return d.opts.name(path)
+}
+
+// name is a file's name as it goes to stdout: raw where everything is.
+func (o *Options) name(path string) string {
+	if o.Payload == render.PayloadRaw {
+		return path
+	}
+	return render.Escaped(path)
 }
 
 // write puts finished bytes on stdout.

@@ -131,7 +131,7 @@ func (e *entries) object() {
 
 func (e *entries) row() {
 	columns := []render.Column{left("file")}
-	row := []string{e.f.Rel}
+	row := []string{render.Escaped(e.f.Rel)}
 	for i := range e.fields {
 		f := &e.fields[i]
 		columns = append(columns, render.Column{Name: f.text, Right: f.form != words && f.form != timeInt})

@@ -46,7 +46,7 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 }
 
 func (d *dumper) emptyIndex(f *logdir.File) error {
-	return d.head(fmt.Appendf(nil, "%s is empty.\n", shown(f)))
+	return d.head(fmt.Appendf(nil, "%s is empty.\n", d.shown(f)))
 }
 
 func (d *dumper) offsetEntries(f *logdir.File, x format.OffsetIndex, log []byte) error {
@@ -90,15 +90,16 @@ func (d *dumper) checkOffsetEntry(f *logdir.File, path string, e format.OffsetEn
 	}
 }
 
-// sanity answers --index-sanity-check.
+// sanity answers --index-sanity-check. Of an index whose check was asked for, failing it is damage.
 func (d *dumper) sanity(f *logdir.File, fault error) error {
 	if fault != nil {
-		return fmt.Errorf("%s failed its sanity check: %w", f.Display, fault)
+		d.tell(f, problem{text: "the sanity check failed: " + fault.Error(), damage: true, fatalThere: true})
+		return nil
 	}
 	if d.opts.Quiet {
 		return nil
 	}
-	return d.write(fmt.Appendf(nil, "%s passed sanity check.\n", shown(f)))
+	return d.write(fmt.Appendf(nil, "%s passed sanity check.\n", d.shown(f)))
 }
 
 // offsetIndexFault is what OffsetIndex.sanityCheck looks at.

@@ -3,7 +3,6 @@ package dump
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"kseg/format"
@@ -286,6 +285,6 @@ func lost(h *format.Hole) string {
 }
 
 // foundInvalid is the real tool's line about a tail, printed where its reading and ours end there.
-func foundInvalid(dst []byte, f *logdir.File, h *format.Hole) []byte {
-	return fmt.Appendf(dst, "Found %d invalid bytes at the end of %s\n", h.Len, filepath.Base(f.Path))
+func foundInvalid(dst []byte, name string, h *format.Hole) []byte {
+	return fmt.Appendf(dst, "Found %d invalid bytes at the end of %s\n", h.Len, name)
 }

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,11 @@ func (d *dumper) newPrinter(f *logdir.File) printer {
 	p := &textPrinter{f: f, opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder()}
 	switch {
 	case d.opts.Output == JSON:
-		return &jsonPrinter{textPrinter: p}
+		mode := d.opts.Payload
+		if !d.opts.Data {
+			mode = render.PayloadLen // a deep dump without payloads tells their sizes
+		}
+		return &jsonPrinter{textPrinter: p, mode: mode}
 	case d.opts.Output == Table:
 		return &tablePrinter{p, d}
 	}
@@ -47,7 +52,21 @@ func (d *dumper) newDecoder() *schema.Decoder {
 	if !d.opts.Deep {
 		return nil
 	}
-	return schema.NewDecoder()
+	decoder := schema.NewDecoder()
+	if d.opts.Payload.LengthsOnly() {
+		decoder.Redact()
+	}
+	return decoder
+}
+
+// safe escapes what was appended to dst behind its first n bytes, unless text goes out as the real tool writes it: then no
+// terminal shows it.
+func (p *textPrinter) safe(dst []byte, n int) []byte {
+	if p.opts.Payload == render.PayloadRaw {
+		return dst
+	}
+	p.scratch = append(p.scratch[:0], dst[n:]...)
+	return render.AppendEscaped(dst[:n], p.scratch)
 }
 
 // textPrinter prints the real tool's lines.
@@ -56,6 +75,7 @@ type textPrinter struct {
 	opts    *Options
 	topic   schema.Topic
 	decoder *schema.Decoder
+	scratch []byte
 }
 
 func (p *textPrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) []byte {
@@ -76,7 +96,10 @@ func (p *textPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	if p.opts.Data && p.opts.SkipRecordMetadata {
 		return append(p.bare(dst, b, r), '\n')
 	}
-	dst = appendRecordMeta(dst, b, r)
+	n := len(dst)
+	if dst = appendRecordMeta(dst, b, r); r.HeaderCount > 0 {
+		dst = p.safe(dst, n)
+	}
 	switch {
 	case b.Control():
 		dst = p.appendControl(dst, r)
@@ -101,16 +124,18 @@ func (p *textPrinter) bare(dst []byte, b *format.Batch, r *format.Record) []byte
 
 // appendControl appends what a control record means, or why it cannot be told.
 func (p *textPrinter) appendControl(dst []byte, r *format.Record) []byte {
+	n := len(dst)
 	dst, err := p.decoder.AppendControlText(dst, r.Key, r.Value)
 	if err != nil {
 		return append(append(dst, " controlType: unreadable: "...), err.Error()...)
 	}
-	return dst
+	return p.safe(dst, n)
 }
 
 func (p *textPrinter) data(dst []byte, r *format.Record) []byte {
 	if p.topic != schema.None && !p.opts.Payload.LengthsOnly() {
-		return p.decoder.AppendText(dst, p.topic, r.Offset, r.Key, r.Value)
+		n := len(dst)
+		return p.safe(p.decoder.AppendText(dst, p.topic, r.Offset, r.Key, r.Value), n)
 	}
 	return appendPayload(dst, r, p.opts.Payload)
 }
@@ -120,13 +145,14 @@ func (p *textPrinter) hole(dst []byte, h *format.Hole) []byte {
 	if p.opts.MaxBytes != nil || h.Next >= 0 || h.Kind == format.ZeroTail && h.Len > format.MagicPrefix {
 		return dst
 	}
-	return foundInvalid(dst, p.f, h)
+	return foundInvalid(dst, p.opts.name(filepath.Base(p.f.Path)), h)
 }
 
 // jsonPrinter prints an object a line.
 type jsonPrinter struct {
 	*textPrinter
-	key, scratch []byte
+	key  []byte
+	mode render.Payload
 }
 
 func (p *jsonPrinter) batch(dst []byte, b *format.Batch, computed uint32, valid bool) []byte {
@@ -178,13 +204,8 @@ func (p *jsonPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	o.Int("offset", r.Offset)
 	o.Time("timestamp", r.Timestamp)
 	o.IntOrNull("sequence", int64(r.Sequence), r.Sequence != -1)
-	if !p.opts.Data {
-		o.IntOrNull("key_size", int64(r.KeySize), r.KeySize >= 0)
-		o.IntOrNull("value_size", int64(r.ValueSize), r.ValueSize >= 0)
-		return o.Line()
-	}
-	o.Bytes("key", r.Key, p.opts.Payload)
-	o.Bytes("value", r.Value, p.opts.Payload)
+	o.Bytes("key", r.Key, p.mode)
+	o.Bytes("value", r.Value, p.mode)
 	p.headers(&o, r)
 	p.control(&o, b, r)
 	p.decoded(&o, b, r)
@@ -201,7 +222,7 @@ func (p *jsonPrinter) headers(o *render.Obj, r *format.Record) {
 		p.key = format.AppendJavaUTF8(p.key[:0], key)
 		p.scratch = render.AppendString(p.scratch[:0], p.key)
 		o.Raw("key", p.scratch)
-		o.Bytes("value", value, p.opts.Payload)
+		o.Bytes("value", value, p.mode)
 		o.Close()
 	}
 	o.CloseArray()
@@ -213,16 +234,22 @@ func (p *jsonPrinter) control(o *render.Obj, b *format.Batch, r *format.Record) 
 		return
 	}
 	p.scratch = p.decoder.AppendControlJSON(p.scratch[:0], r.Key, r.Value)
-	o.Raw("control", p.scratch)
+	p.safeRaw(o, "control")
 }
 
 func (p *jsonPrinter) decoded(o *render.Obj, b *format.Batch, r *format.Record) {
-	if p.topic == schema.None || b.Control() || p.opts.Payload.LengthsOnly() {
+	if p.topic == schema.None || b.Control() || !p.opts.Data {
 		o.Null("decoded")
 		return
 	}
 	p.scratch = p.decoder.AppendJSON(p.scratch[:0], p.topic, r.Key, r.Value)
-	o.Raw("decoded", p.scratch)
+	p.safeRaw(o, "decoded")
+}
+
+// safeRaw adds the JSON in scratch.
+func (p *jsonPrinter) safeRaw(o *render.Obj, name string) {
+	p.key = render.AppendSafeJSON(p.key[:0], p.scratch)
+	o.Raw(name, p.key)
 }
 
 func (p *jsonPrinter) hole(dst []byte, h *format.Hole) []byte {
@@ -260,14 +287,14 @@ func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) 
 	if !valid {
 		crc = t.opts.Theme.Bad("WRONG")
 	}
-	t.d.row("batch", batchColumns, t.f.Rel, decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)), decimal(b.BaseOffset), decimal(b.LastOffset),
+	t.d.row("batch", batchColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)), decimal(b.BaseOffset), decimal(b.LastOffset),
 		absent(int64(b.Count)), absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b), absent(int64(b.BaseSequence)), flags(b), crc)
 	return dst
 }
 
 func (t *tablePrinter) record(dst []byte, b *format.Batch, r *format.Record) []byte {
 	if !t.opts.Quiet {
-		t.d.row("record", recordColumns, t.f.Rel, decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key), t.value(b, r))
+		t.d.row("record", recordColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key), t.value(b, r))
 	}
 	return dst
 }
@@ -276,7 +303,7 @@ func (t *tablePrinter) record(dst []byte, b *format.Batch, r *format.Record) []b
 func (t *tablePrinter) value(b *format.Batch, r *format.Record) string {
 	switch {
 	case b.Control():
-		return strings.TrimSpace(string(t.appendControl(nil, r)))
+		return render.Escaped(strings.TrimSpace(string(t.appendControl(nil, r))))
 	case t.topic != schema.None && t.opts.Data && !t.opts.Payload.LengthsOnly():
 		return render.Escaped(strings.TrimSpace(string(t.decoder.AppendText(nil, t.topic, r.Offset, r.Key, r.Value))))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/schema"
 )
 
@@ -113,7 +114,7 @@ func (d *dumper) tell(f *logdir.File, p problem) {
 	d.result.Damage = d.result.Damage || p.damage
 	d.result.Incomplete = d.result.Incomplete || p.incomplete
 	if p.fatalThere && d.opts.Compat {
-		fmt.Fprintf(d.errOut, "kseg: %s: %s\n", f.Display, p.text)
+		fmt.Fprintf(d.errOut, "kseg: %s: %s\n", render.Escaped(f.Display), p.text)
 		return
 	}
 	d.say(f, p.text)

@@ -197,6 +197,25 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
+// AppendSafeJSON appends JSON in which the characters that act on a terminal, and stand in its strings as they are, become
+// escapes.
+func AppendSafeJSON(dst, json []byte) []byte {
+	start := 0
+	for i := 0; i < len(json); {
+		if json[i] < 0x7f {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(json[i:])
+		if r == 0x7f || hidden(r) {
+			dst = appendJSONRune(append(dst, json[start:i]...), r)
+			start = i + n
+		}
+		i += n
+	}
+	return append(dst, json[start:]...)
+}
+
 func appendJSONControl(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

@@ -145,7 +145,12 @@ func (d *Decoder) AppendControlText(dst, key, value []byte) ([]byte, error) {
 		dst = append(dst, " coordinatorEpoch: "...)
 		return strconv.AppendInt(dst, int64(c.CoordinatorEpoch()), 10), nil
 	}
-	return d.value.appendMessage(append(dst, controlTitles[c.Type]...)), nil
+	dst = append(dst, controlTitles[c.Type]...)
+	if d.redacted {
+		dst = strconv.AppendInt(append(dst, `{"version":`...), int64(c.Value.Version), 10)
+		return append(dst, '}'), nil
+	}
+	return d.value.appendMessage(dst), nil
 }
 
 // AppendControlJSON appends a control record as a JSON object: type, id, version, data, error.
@@ -155,7 +160,7 @@ func (d *Decoder) AppendControlJSON(dst, key, value []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(c.Type), 10)
 	if c.Value.Complete {
 		dst = strconv.AppendInt(append(dst, `,"version":`...), int64(c.Value.Version), 10)
-		dst = d.value.appendMessage(append(dst, `,"data":`...))
+		dst = d.appendData(append(dst, `,"data":`...), &d.value)
 	} else {
 		dst = append(dst, `,"version":null,"data":null`...)
 	}

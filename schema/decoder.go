@@ -13,10 +13,15 @@ type Decoder struct {
 	key, value tape
 	inner      tape // of the consumer protocol inside a group's metadata
 	record     Record
+	redacted   bool
 }
 
 // NewDecoder returns a decoder for all internal topics.
 func NewDecoder() *Decoder { return &Decoder{catalog: tables()} }
+
+// Redact makes the decoder print only types and versions: what they hold is null in JSON, and left out of the text of control
+// records.
+func (d *Decoder) Redact() { d.redacted = true }
 
 // Record is a decoded record. It and everything reached from it alias the key, the value and the decoder, and are valid
 // until the decoder's next call.

@@ -102,6 +102,9 @@ func appendTyped(dst []byte, h *Half) []byte {
 
 // appendData appends the body of a message that was read whole.
 func (d *Decoder) appendData(dst []byte, t *tape) []byte {
+	if d.redacted {
+		return append(dst, "null"...)
+	}
 	t.inner = nil
 	if t.speaksConsumer() {
 		t.inner = &d.inner
