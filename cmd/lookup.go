@@ -86,7 +86,8 @@ The bound is min(interval + the largest batch, segment size). The interval is --
 a metadata log is among the operands, else what the entries tell, else 4096.
 
 A broken, missing or preallocated index is used as a broker uses it, and what comes of it is said. Exit code 1 means that in
-some partition nothing was found; of a sweep, that some offset leads to no batch.`,
+some partition nothing was found, or, of an offset, another batch than the log has for it; of a sweep, that some offset leads
+to no batch.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runLookup(c.Context(), env, &o, args) },
 	}
@@ -112,7 +113,7 @@ func (o *lookupOptions) check() error {
 	case o.SVG != "" && !o.Sweep:
 		return usageErrorf("--svg goes with --sweep, which makes the curve")
 	}
-	return checkRule(o.Rule)
+	return errors.Join(checkRule(o.Rule), checkPicture(o.SVG))
 }
 
 func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) error {
@@ -141,8 +142,9 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue
 		}
-		missed = missed || r.Outcome != lookup.Found
-		if !o.Quiet || r.Outcome != lookup.Found {
+		miss := r.Outcome != lookup.Found || r.Wrong()
+		missed = missed || miss
+		if !o.Quiet || miss {
 			printer.result(r)
 		}
 	}
@@ -255,7 +257,7 @@ func (env *Env) writePlot(file string, plot *lookup.Plot) error {
 	case plot == nil:
 		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written", file)
 	}
-	return writeReport(file, plot.SVG())
+	return writePicture(file, plot.SVG())
 }
 
 // logBytes is how much there is to walk through.

@@ -453,6 +453,9 @@ func (r *Result) missed() *Hop {
 	return nil
 }
 
+// Wrong reports whether a look-up by offset led past the batch that the log has for the offset.
+func (r *Result) Wrong() bool { return r.Time == nil && r.missed() != nil }
+
 // explainLinear compares with what a scan of the whole log would have found.
 func (r *Result) explainLinear() {
 	try := r.last()
