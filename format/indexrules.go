@@ -39,6 +39,7 @@ type IndexBuilder struct {
 	indexed  int64 // position of the last indexed batch, or 0
 	offsets  []byte
 	times    []byte
+	noTimes  bool        // times is left empty
 	last     OffsetEntry // the newest entry of each index; of an empty one (base, 0) and (−1, base)
 	lastTime TimeEntry
 	largest  TimeEntry // the largest timestamp seen and the last offset of the batch that reached it first
@@ -48,6 +49,13 @@ type IndexBuilder struct {
 func NewIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 	none := TimeEntry{TimestampMs: -1, Offset: base}
 	return &IndexBuilder{base: base, interval: intervalBytes, last: OffsetEntry{Offset: base}, lastTime: none, largest: none}
+}
+
+// NewOffsetIndexBuilder is NewIndexBuilder without the memory for a time index, which stays empty.
+func NewOffsetIndexBuilder(base, intervalBytes int64) *IndexBuilder {
+	x := NewIndexBuilder(base, intervalBytes)
+	x.noTimes = true
+	return x
 }
 
 // Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder or
@@ -82,11 +90,14 @@ func (x *IndexBuilder) Finish() error { return x.addTime(int64(x.last.Position))
 
 // addTime is TimeIndex.maybeAppend of the largest timestamp so far; equal timestamps add nothing.
 func (x *IndexBuilder) addTime(pos int64) error {
-	if len(x.times) > 0 && x.largest.Offset < x.lastTime.Offset {
+	if x.largest.Offset < x.lastTime.Offset {
 		return orderError(pos, x.largest.Offset, x.lastTime.Offset)
 	}
-	if x.largest.TimestampMs > x.lastTime.TimestampMs {
-		x.lastTime = x.largest
+	if x.largest.TimestampMs <= x.lastTime.TimestampMs {
+		return nil
+	}
+	x.lastTime = x.largest
+	if !x.noTimes {
 		x.times = AppendTimeEntry(x.times, x.base, x.lastTime)
 	}
 	return nil

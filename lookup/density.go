@@ -133,6 +133,7 @@ func (m *densityMeter) measure(ctx context.Context, seg *logdir.Segment) error {
 			supposed = append(supposed, r)
 			takers = append(takers, r.take)
 		}
+		s.keeps = true
 		survey := s.Survey(takers...)
 		m.evidence.add(&survey)
 		m.logBytes += survey.LogSize

@@ -31,7 +31,9 @@ type Segment struct {
 
 	noIndex bool // there is no offset index file
 
-	kept   []Hop // headers of the healthy beginning of the log, from the last Survey
+	// kept are headers of the healthy beginning of the log, from the last Survey, if keeps is set: a sweep uses them again.
+	kept   []Hop
+	keeps  bool
 	last   bool
 	zeros  int64 // where the log turned out to hold nothing but zeros from, −1 if that is not known
 	reader *format.RecordReader

@@ -60,8 +60,8 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 	return out
 }
 
-// maxKept bounds the headers that are kept for a sweep: 32 MiB of them.
-const maxKept = 1 << 20
+// maxKept bounds the headers that are kept for a sweep: 8 MiB of them. The others it reads again.
+const maxKept = 1 << 18
 
 // plainBatches takes the batches from the start of the log for as long as their headers are those of a healthy log of
 // magic 2, without what else format.Scanner looks at, which is most of what a walk over warm pages costs. It returns the
@@ -82,7 +82,7 @@ func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
 		if b.LastOffset < base {
 			return last
 		}
-		if len(s.kept) < maxKept {
+		if s.keeps && len(s.kept) < maxKept {
 			s.kept = append(s.kept, Hop{pos, size, base, b.LastOffset})
 		}
 		take(b)
@@ -95,7 +95,7 @@ func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
 // Rebuilt is what the indexes would be had they been written with that index.interval.bytes, one entry a batch at most
 // (4.0.1 and later), in one go. Entries stop where a broker would refuse to write one.
 func (s *Segment) Rebuilt(intervalBytes int64) *format.IndexBuilder {
-	x := newRebuild(s.Base, intervalBytes)
+	x := &rebuild{builder: format.NewIndexBuilder(s.Base, intervalBytes)}
 	s.Survey(x.take)
 	return x.finish()
 }
@@ -106,8 +106,9 @@ type rebuild struct {
 	failed  bool
 }
 
+// newRebuild is for look-ups by offset: it makes no time index.
 func newRebuild(base, intervalBytes int64) *rebuild {
-	return &rebuild{builder: format.NewIndexBuilder(base, intervalBytes)}
+	return &rebuild{builder: format.NewOffsetIndexBuilder(base, intervalBytes)}
 }
 
 func (r *rebuild) take(b format.BatchRef) { r.failed = r.failed || r.builder.Add(b) != nil }

@@ -82,6 +82,7 @@ func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Opt
 			supposed = newRebuild(s.Base, o.Interval)
 			takers = append(takers, supposed.take)
 		}
+		s.keeps = true
 		out.Survey = s.Survey(takers...)
 		if supposed != nil {
 			s.Index = supposed.finish().OffsetIndex()
