@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -211,12 +212,18 @@ func readProperties(path string) ([]format.Property, error) {
 		return nil, err
 	}
 	f := set.Operands[0].File
-	if f == nil {
-		return nil, errors.Join(set.Operands[0].Err, fmt.Errorf("%s: not the server.properties of a broker", path))
+	switch {
+	case f == nil && set.Operands[0].Err != nil:
+		return nil, set.Operands[0].Err
+	case f == nil || f.Kind() != format.KindUnknown:
+		return nil, fmt.Errorf("%s: not the server.properties of a broker", path)
 	}
 	raw, err := f.ReadSmall(maxServerPropertiesBytes)
 	if err != nil {
 		return nil, err
+	}
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return nil, fmt.Errorf("%s: not the server.properties of a broker: it is no text", path)
 	}
 	properties, err := format.DecodeProperties(raw)
 	if err != nil {

@@ -82,11 +82,13 @@ func (s *Settings) UseServerProperties(properties []format.Property) error {
 		server[p.Key] = strings.TrimSpace(p.Value)
 	}
 	for _, c := range topicConfigs {
+		counts := true // the first that is there
 		for _, name := range c.synonyms {
 			if value, ok := server[name.key]; ok {
-				if err := c.checkServer(name, value); err != nil {
+				if err := c.checkServer(name, value, counts); err != nil {
 					return err
 				}
+				counts = false
 			}
 		}
 	}
@@ -101,12 +103,19 @@ func (s *Settings) UseServerProperties(properties []format.Property) error {
 	return nil
 }
 
-// checkServer is check for server.properties: there any negative retention time means none (KafkaConfig).
-func (c *topicConfig) checkServer(name synonym, value string) error {
-	if c.key == "retention.ms" && strings.HasPrefix(value, "-") {
-		if _, err := strconv.ParseInt(value, 10, 32); err == nil {
-			return nil
-		}
+// checkServer is check for server.properties: there any negative retention time means none, and a broker does not start
+// if the time that counts, for retention or for rolling, is 0 (KafkaConfig.validateValues).
+func (c *topicConfig) checkServer(name synonym, value string, counts bool) error {
+	bits := 64
+	if name.unit > 1 {
+		bits = 32
+	}
+	n, err := strconv.ParseInt(value, 10, bits)
+	switch {
+	case err == nil && n < 0 && c.key == "retention.ms":
+		return nil
+	case err == nil && n == 0 && counts && (c.key == "retention.ms" || c.key == "segment.ms"):
+		return fmt.Errorf("%s must not be 0: a broker does not start with that", name.key)
 	}
 	return c.check(name.key, value, name.unit)
 }

@@ -136,6 +136,7 @@ func TestOrderOfPrecedence(t *testing.T) {
 		{"hours", nil, nil, nil, "log.retention.hours=2", Setting{"7200000", FromBroker, "log.retention.hours", "server.properties"}},
 		{"minutes before hours", nil, nil, nil, "log.retention.hours=2\nlog.retention.minutes = 3", Setting{"180000", FromBroker, "log.retention.minutes", "server.properties"}},
 		{"ms before minutes", nil, nil, nil, "log.retention.minutes=3\nlog.retention.ms=5", Setting{"5", FromBroker, "log.retention.ms", "server.properties"}},
+		{"a 0 that does not count", nil, nil, nil, "log.retention.minutes=0\nlog.retention.ms=5", Setting{"5", FromBroker, "log.retention.ms", "server.properties"}},
 		{"any negative is none", nil, nil, nil, "log.retention.hours=-3", Setting{"-1", FromBroker, "log.retention.hours", "server.properties"}},
 		{"all brokers before the file", nil, nil, set("log.retention.ms", "6"), "log.retention.ms=5", Setting{"6", FromBroker, "log.retention.ms", "dynamic config of all brokers"}},
 		{"this broker before all", nil, set("log.retention.ms", "7"), set("log.retention.ms", "6"), "", Setting{"7", FromBroker, "log.retention.ms", "dynamic config of broker 3"}},
@@ -199,7 +200,8 @@ func TestOverrides(t *testing.T) {
 
 func TestServerPropertiesThatNoBrokerTakes(t *testing.T) {
 	for _, text := range []string{"log.retention.hours=many", "log.retention.hours=9223372036854775807", "log.retention.ms=-9223372036854775809",
-		"log.cleanup.policy=drop", "log.retention.check.interval.ms=0", "log.roll.hours=9223372036854775807"} {
+		"log.retention.hours=2147483648", "log.retention.minutes=-2147483649", "log.retention.ms=0", "log.roll.hours=0",
+		"log.retention.ms=5\nlog.retention.hours=x", "log.cleanup.policy=drop", "log.retention.check.interval.ms=0", "log.roll.hours=9223372036854775807"} {
 		properties, err := format.DecodeProperties([]byte(text))
 		if err != nil {
 			t.Fatal(err)

@@ -153,9 +153,13 @@ func (c *topicConfig) check(key, value string, unit int64) error {
 	text := strings.TrimSpace(value)
 	switch c.typ {
 	case longConfig:
+		least, most := c.least, c.most
+		if unit > 1 {
+			least, most = least/unit, min(most/unit, maxInt) // minutes and hours are ints
+		}
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n > c.most/unit || n < c.least/unit {
-			return fmt.Errorf("%s takes a number from %d to %d, not %q", key, c.least/unit, c.most/unit, value)
+		if err != nil || n > most || n < least {
+			return fmt.Errorf("%s takes a number from %d to %d, not %q", key, least, most, value)
 		}
 	case doubleConfig:
 		f, err := strconv.ParseFloat(text, 64)
