@@ -70,7 +70,7 @@ The interval of an index on disk is shown as the range that explains its entries
 }
 
 func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string) error {
-	if err := errors.Join(checkRule(o.Rule), checkPicture(o.SVG)); err != nil {
+	if err := errors.Join(checkRule(o.Rule), checkReport(o.SVG)); err != nil {
 		return err
 	}
 	if o.MaxMapCount < 1 {

@@ -113,7 +113,7 @@ func (o *lookupOptions) check() error {
 	case o.SVG != "" && !o.Sweep:
 		return usageErrorf("--svg goes with --sweep, which makes the curve")
 	}
-	return errors.Join(checkRule(o.Rule), checkPicture(o.SVG))
+	return errors.Join(checkRule(o.Rule), checkReport(o.SVG))
 }
 
 func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) error {
@@ -257,7 +257,7 @@ func (env *Env) writePlot(file string, plot *lookup.Plot) error {
 	case plot == nil:
 		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written", file)
 	}
-	return writePicture(file, plot.SVG())
+	return writeReport(file, plot.SVG())
 }
 
 // logBytes is how much there is to walk through.

@@ -11,17 +11,17 @@ import (
 	"kseg/format"
 )
 
-// pictureStart is how a picture begins.
-const pictureStart = "<svg"
+// The first bytes of the reports that are written: a picture and a page.
+const svgStart, htmlStart = "<svg", "<!DO"
 
-// checkPicture refuses a file for a picture that may be an input: one with a name that Kafka gives, or one that is there and is
-// no picture (a carved segment has any name, and a link may lead to a log). "" is no file.
-func checkPicture(file string) error {
+// checkReport refuses a file for a report beside stdout that may be an input: one with a name that Kafka gives, or one that is
+// there and is no such report (a carved segment has any name, and a link may lead to a log). "" is no file.
+func checkReport(file string) error {
 	if file == "" {
 		return nil
 	}
 	if name := format.ParseFileName(filepath.Base(file)); name.Kind != format.KindUnknown {
-		return usageErrorf("%s has the name of one of Kafka's files (%s); give another name for the picture", file, name.Kind.Title())
+		return usageErrorf("%s has the name of one of Kafka's files (%s); give another name for the report", file, name.Kind.Title())
 	}
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return nil // writing tells what is wrong
@@ -31,10 +31,10 @@ func checkPicture(file string) error {
 		return fmt.Errorf("%s: cannot be written: %w", file, bare(err))
 	}
 	defer f.Close()
-	start := make([]byte, len(pictureStart))
+	start := make([]byte, len(svgStart))
 	n, err := io.ReadFull(f, start)
-	if n > 0 && string(start[:n]) != pictureStart {
-		return usageErrorf("%s is there already and is no picture; it is left as it is, give another name", file)
+	if s := string(start[:n]); n > 0 && s != svgStart && s != htmlStart {
+		return usageErrorf("%s is there already, and is no earlier report; it is left as it is, give another name", file)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: cannot be read: %w", file, bare(err))
@@ -42,9 +42,9 @@ func checkPicture(file string) error {
 	return nil
 }
 
-// writePicture writes a file that checkPicture lets pass.
-func writePicture(file string, data []byte) error {
-	if err := checkPicture(file); err != nil {
+// writeReport writes a file that checkReport lets pass.
+func writeReport(file string, data []byte) error {
+	if err := checkReport(file); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, data, 0o644); err != nil {
