@@ -142,7 +142,7 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 	}
 	for _, code := range o.ignore {
 		if verify.Group(code) == "" {
-			return opts, usageErrorf("--ignore %s: there is no such code; kseg help findings lists them", code)
+			return opts, usageErrorf("--ignore %s: there is no such code%s", code, nearCode(code))
 		}
 		opts.Ignore[code] = true
 	}
@@ -150,6 +150,18 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 		return opts, usageErrorf("--max-findings %d: give 0 for no limit, or a number above it", o.maxFindings)
 	}
 	return opts, nil
+}
+
+// nearCode is the end of a sentence about a code that does not exist: the one that may have been meant.
+func nearCode(code string) string {
+	var names []string
+	for _, c := range verify.Codes() {
+		names = append(names, c.Name)
+	}
+	if near := nearest(code, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return "; docs/findings.md lists them"
 }
 
 func (o *verifyOptions) report(env *Env, now time.Time) verify.Report {

@@ -205,7 +205,7 @@ func explains(cause, effect *Finding) bool {
 		return false
 	case effect.Code == "offset-gap" && cause.Code == "segment-log-missing":
 		return from == effect.FirstOffset
-	case cause.File == effect.File && of&moves != 0 && by&hides != 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
+	case cause.File == effect.File && (of&moves != 0 || effect.Code == "batch-length") && by&hides != 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
 		return true // what stands right behind damaged bytes is part of the same fault
 	case cause.File == effect.File && cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow"):
 		return of&moves != 0 || effect.Code == "batch-header"

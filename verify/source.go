@@ -197,11 +197,12 @@ func (s *parallelSource) stop() {
 
 // worker looks at batches by themselves. It belongs to one goroutine.
 type worker struct {
-	opts   *Options
-	checks []func(*batchPass)
-	reader *format.RecordReader
-	facts  recordFacts
-	pass   batchPass
+	opts    *Options
+	checks  []func(*batchPass)
+	records bool // some check needs the records
+	reader  *format.RecordReader
+	facts   recordFacts
+	pass    batchPass
 }
 
 func newWorker(opts *Options, on []*Check, gate format.Gate) *worker {
@@ -210,6 +211,7 @@ func newWorker(opts *Options, on []*Check, gate format.Gate) *worker {
 		if c.Batch != nil {
 			w.checks = append(w.checks, c.Batch)
 		}
+		w.records = w.records || c.Level == Records
 	}
 	w.pass.opts = opts
 	return w
@@ -251,7 +253,7 @@ func (w *worker) look(r *run, data []byte, most runLimits) {
 // single runs the checks that look at one batch by itself.
 func (w *worker) single(r *run, b *format.Batch) {
 	w.pass.batch, w.pass.run, w.pass.records = b, r, nil
-	if w.opts.Level >= Records {
+	if w.records {
 		w.readRecords(b)
 	}
 	for _, check := range w.checks {
