@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -48,6 +50,8 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 	o.work.AddFlags(fs)
 	o.clock.AddFlags(fs)
 }
+
+var errNoCode = errors.New("there is no such code; docs/findings.md lists them")
 
 func newVerifyCommand(env *Env) *cobra.Command {
 	var o verifyOptions
@@ -142,7 +146,7 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 	}
 	for _, code := range o.ignore {
 		if verify.Group(code) == "" {
-			return opts, usageErrorf("--ignore %s: there is no such code%s", code, nearCode(code))
+			return opts, usageErrorf("--ignore %s: %w", code, cmp.Or(nearCode(code), errNoCode))
 		}
 		opts.Ignore[code] = true
 	}
@@ -150,18 +154,6 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 		return opts, usageErrorf("--max-findings %d: give 0 for no limit, or a number above it", o.maxFindings)
 	}
 	return opts, nil
-}
-
-// nearCode is the end of a sentence about a code that does not exist: the one that may have been meant.
-func nearCode(code string) string {
-	var names []string
-	for _, c := range verify.Codes() {
-		names = append(names, c.Name)
-	}
-	if near := nearest(code, names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return "; docs/findings.md lists them"
 }
 
 func (o *verifyOptions) report(env *Env, now time.Time) verify.Report {
