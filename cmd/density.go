@@ -97,8 +97,8 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 		return incomplete
 	}
 	differs, comparable := comparison.Differs()
-	if o.FailOnDiff && !comparable {
-		return errors.Join(incomplete, usageErrorf("--fail-on-diff compares, but there is only one partition; give another, or --interval"))
+	if o.FailOnDiff && !comparable && incomplete == nil {
+		return usageErrorf("--fail-on-diff compares, but there is only one partition; give another, or --interval")
 	}
 	if !o.Quiet || differs {
 		o.print(env, comparison)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -177,7 +178,8 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 	for _, list := range [][]logdir.Problem{cluster.Problems, problems, judge.Problems} {
 		set.Problems = append(set.Problems, list...)
 	}
-	w := retentionWriter{env: env, o: o, theme: o.theme(env), incomplete: env.report(set.Problems)}
+	w := retentionWriter{env: env, o: o, theme: o.theme(env), incomplete: env.report(set.Problems),
+		idle: slices.Clone(o.Overrides)}
 	w.start(set)
 	for res := range judge.Run(ctx, partitions, o.Jobs) {
 		w.add(res)
@@ -242,8 +244,9 @@ type retentionWriter struct {
 	summarize  bool // text of a whole log directory: a line a topic
 	logDirs    bool
 	judged     int
-	metadata   string // why a metadata log was passed over
-	unsure     bool   // a setting is a default because no server.properties was given
+	idle       []state.Override // those whose pattern no topic has matched so far
+	metadata   string           // why a metadata log was passed over
+	unsure     bool             // a setting is a default because no server.properties was given
 	incomplete error
 	buf        []byte
 }
@@ -270,6 +273,7 @@ func (w *retentionWriter) add(res retention.Result) {
 		return
 	}
 	w.judged++
+	w.idle = slices.DeleteFunc(w.idle, func(o state.Override) bool { return o.Matches(r.Partition.Topic) })
 	w.summary.Add(r)
 	w.unsure = w.unsure || r.Unsure()
 	w.buf = w.buf[:0]
@@ -336,6 +340,9 @@ func (w *retentionWriter) finish(nowMs int64) error {
 func (w *retentionWriter) notes(nowMs int64) {
 	if w.o.Quiet {
 		return
+	}
+	for _, o := range w.idle {
+		w.env.notef("--topic-config %s:%s=%s: no topic here has such a name", render.Escaped(o.Topics), o.Key, render.Escaped(o.Value))
 	}
 	if w.unsure {
 		w.env.notef("no server.properties was given (--broker-config): what neither a topic nor the metadata sets is taken for Kafka's default")

@@ -36,7 +36,7 @@ func (o *opener) checkFilters() error {
 	for _, base := range missing {
 		err := o.noSegment(base)
 		if len(missing) == len(o.opts.Segments) {
-			return fmt.Errorf("%w: %w", ErrNothing, err)
+			return fmt.Errorf("%w: %s", ErrNothing, err)
 		}
 		o.problem("", err)
 	}

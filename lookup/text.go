@@ -114,6 +114,9 @@ func (r *Result) segmentLines(add func(label, text string)) {
 		all += fmt.Sprintf(", %d … %d", r.FirstBase, r.LastBase)
 	}
 	if r.Time == nil {
+		if r.Segments == 1 && len(r.Tries) == 0 {
+			all = fmt.Sprintf("%d is the only one looked at", r.FirstBase)
+		}
 		if len(r.Tries) > 0 {
 			add("segment", fmt.Sprintf("%d is the greatest base offset ≤ %d (%s)", r.Tries[0].Base, r.Target, all))
 		} else {

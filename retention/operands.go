@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"kseg/format"
 	"kseg/logdir"
 )
 
@@ -34,6 +35,10 @@ func Partitions(set *logdir.Set, gentle *logdir.Gentle) ([]*logdir.Partition, []
 func partitionOf(f *logdir.File, gentle *logdir.Gentle) (*logdir.Partition, error) {
 	if !f.Kind().IsSegmentFile() || !f.Name.HasBase || f.Name.Leftover() {
 		return nil, fmt.Errorf("%s: it belongs to no segment; name a segment, a partition directory or a log directory", f.Display)
+	}
+	if own := format.ParseFileName(f.Name.Raw); !own.HasBase || own.Base != f.Name.Base {
+		return nil, fmt.Errorf("%s: a copy out of its place; a segment is judged among its neighbours, so give it the name %s in a partition directory",
+			f.Display, format.SegmentFileName(f.Name.Base, f.Kind()))
 	}
 	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{f.Name.Base}, Gentle: gentle})
 	if err != nil {

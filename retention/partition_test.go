@@ -408,6 +408,31 @@ func TestTieredStorage(t *testing.T) {
 	}
 }
 
+// TestYoungActiveSegmentOfATieredTopic goes neither by its timestamp alone nor for want of one.
+func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}}, segmentFiles{base: 1, stamps: []int64{hoursAgo(1)}})
+	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "remote.storage.enable=true", "local.retention.ms=36000000")}, dir)[0]
+	text := strings.Join(append(r.sentences(), r.Reason(1)), " ")
+	if !strings.Contains(text, "Segment 1 is active: it has to be rolled") || strings.Contains(text, "no clock") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestOneBlockerBehindAnother tells of a second one only if it holds for longer.
+func TestOneBlockerBehindAnother(t *testing.T) {
+	for _, test := range []struct {
+		second int64 // hours ahead
+		says   bool
+	}{{10, false}, {100, false}, {101, true}} {
+		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(-100)}},
+			segmentFiles{base: 1, stamps: []int64{hoursAgo(float64(-test.second))}}, segmentFiles{base: 2, stamps: []int64{hoursAgo(1)}})
+		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
+		if text := strings.Join(r.sentences(), " "); strings.Contains(text, "After that, segment 1 stays until") != test.says {
+			t.Errorf("%d hours: %q", test.second, text)
+		}
+	}
+}
+
 // TestFilesStandForTheirPartition: the segment is judged among its neighbours.
 func TestFilesStandForTheirPartition(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/retention/before/r-poison-future-0")

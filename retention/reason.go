@@ -72,7 +72,10 @@ func (r *Report) holdReason(i int) string {
 // wait is how long the segment's own time has still to come.
 func (r *Report) wait(i int) string {
 	own := r.Log.goesAt(i, &r.Segments[i].Verdict)
-	if own == Never {
+	switch {
+	case !r.Log.removable(i):
+		return "active, and not copied to remote storage before it is rolled"
+	case own == Never:
 		return "no clock reaches it"
 	}
 	return render.Duration(own-r.Log.NowMs) + " to go"

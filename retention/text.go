@@ -199,7 +199,10 @@ func (r *Report) nextSegment(first int) []string {
 	}
 	key, _ := r.timeSetting()
 	text := fmt.Sprintf("Segment %d goes on %s at the earliest (largest timestamp + %s)", s.Base, render.Minute(s.Verdict.AtMs), key)
-	if s.Verdict.AtMs == Never {
+	switch {
+	case !r.Log.removable(first):
+		text = fmt.Sprintf("Segment %d is active: it has to be rolled, and then copied to remote storage, before it goes", s.Base)
+	case s.Verdict.AtMs == Never:
 		text = fmt.Sprintf("Segment %d does not go by time: no clock reaches its timestamp", s.Base)
 	}
 	if s.blocks(r) {
@@ -216,8 +219,10 @@ func (r *Report) nextSegment(first int) []string {
 		}
 		out = append(out, fmt.Sprintf("Its oldest record (%s) stays readable %s.", render.Minute(oldest), until))
 	}
-	for i, next := range r.Segments {
-		if i > first && next.blocks(r) {
+	until := s.Verdict.AtMs
+	for _, next := range r.Segments[first+1:] {
+		if next.blocks(r) && next.Verdict.AtMs > until {
+			until = next.Verdict.AtMs
 			out = append(out, fmt.Sprintf("After that, segment %d stays until %s: %s.", next.Base, untilText(next.Verdict.AtMs), r.blocker(next)))
 		}
 	}

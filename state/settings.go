@@ -49,6 +49,9 @@ type Override struct {
 	Value  string
 }
 
+// Matches reports whether the setting is for the topic.
+func (o Override) Matches(topic string) bool { return matchTopic(o.Topics, topic) }
+
 // ParseOverride reads [GLOB:]KEY=VALUE. The error is a sentence.
 func ParseOverride(text string) (Override, error) {
 	name, value, ok := strings.Cut(text, "=")
@@ -131,7 +134,7 @@ func (s *Settings) Topic(topic, key string) Setting {
 		return Setting{}
 	}
 	for i := len(s.Overrides) - 1; i >= 0; i-- {
-		if o := s.Overrides[i]; o.Key == key && matchTopic(o.Topics, topic) {
+		if o := s.Overrides[i]; o.Key == key && o.Matches(topic) {
 			return Setting{o.Value, FromFlag, key, ""}
 		}
 	}
