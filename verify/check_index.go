@@ -158,6 +158,9 @@ func (x *indexFollower) found(seg *segment, code string, slot, n int, message st
 }
 
 func (x *indexFollower) missing(seg *segment) {
+	if x.p.alone != nil {
+		return // only the log was asked about
+	}
 	f := Finding{Code: "index-missing", Place: inFile(seg.sibling(format.KindOffsetIndex), -1, -1), logPos: -1,
 		Message: "the segment has no offset index; a broker reads the whole segment at its next start and makes one"}
 	if seg.last || seg.batches == 0 {

@@ -150,7 +150,7 @@ func (x *timeFollower) found(seg *segment, code string, slot, n int, message str
 }
 
 func (x *timeFollower) missing(seg *segment) {
-	if seg.maxTimestamp < 0 {
+	if seg.maxTimestamp < 0 || x.p.alone != nil {
 		return
 	}
 	f := Finding{Code: "timeindex-missing", Place: inFile(seg.sibling(format.KindTimeIndex), -1, -1), logPos: -1,

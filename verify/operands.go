@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"kseg/format"
@@ -74,6 +75,13 @@ func (o *operands) found(f Finding) {
 func (d *driver) fileAlone(f *logdir.File) *partition {
 	p := newPartition(d, fileAlone(f))
 	p.alone, p.root = f, filepath.Dir(f.Display)
+	if _, err := f.RequireBase(); f.Kind().IsSegmentFile() && len(p.segments) == 0 {
+		if err == nil {
+			err = fmt.Errorf("%s: there is no log beside it, without which nothing can be said of it", f.Display)
+		}
+		d.notRead(f.Display, err)
+		p.dir.Files = nil
+	}
 	return p
 }
 
@@ -89,9 +97,25 @@ func fileAlone(f *logdir.File) *logdir.Partition {
 		log = f.Sibling(format.KindLog)
 	}
 	if f.Kind().IsSegmentFile() && log != nil && log.Name.HasBase {
-		dir.Segments = []*logdir.Segment{{Base: log.Name.Base, Partition: dir, Log: log,
+		s := &logdir.Segment{Base: log.Name.Base, Partition: dir, Log: log,
 			Index: log.Sibling(format.KindOffsetIndex), TimeIndex: log.Sibling(format.KindTimeIndex),
-			TxnIndex: log.Sibling(format.KindTxnIndex), Snapshot: log.Sibling(format.KindProducerSnapshot)}}
+			TxnIndex: log.Sibling(format.KindTxnIndex), Snapshot: log.Sibling(format.KindProducerSnapshot)}
+		s.Prev, s.Next = neighbours(log)
+		dir.Segments = []*logdir.Segment{s}
 	}
 	return dir
+}
+
+// neighbours are the segments before and behind a log given alone: whether it is the last one decides what its end means.
+func neighbours(log *logdir.File) (prev, next *logdir.Segment) {
+	around := log.Around()
+	if around == nil {
+		return nil, nil
+	}
+	for _, s := range around.Segments {
+		if s.Base == log.Name.Base {
+			return s.Prev, s.Next
+		}
+	}
+	return nil, nil
 }
