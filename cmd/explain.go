@@ -53,6 +53,7 @@ func newExplainCommand(env *Env) *cobra.Command {
   kseg explain orders-0/00000000000000000000.log --position 1845  # where verify found something
   kseg explain orders-0/00000000000000000000.index --entry 3
   kseg explain orders-0/00000000000000000000.log --all -o json    # every byte of the file in one leaf
+  kseg explain orders-0/00000000000000000000.log --html page.html # a page with a map of the segment
   kseg explain batch-crc-mismatch                                 # what a finding of kseg verify means
   kseg explain size --records 1000 --value-bytes 11               # bytes on disk`,
 		Long: `Shows the bytes of one batch, index entry, snapshot or checkpoint beside their meaning: position, hexadecimal digits,

@@ -292,6 +292,18 @@ func TestNoControlCharacters(t *testing.T) {
 	}
 }
 
+// TestLongText: a long value is shown as the text it is, though it is cut in the middle of a character.
+func TestLongText(t *testing.T) {
+	for shift := range 4 {
+		value := strings.Repeat("x", shift) + strings.Repeat("日本語", 100)
+		data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte(value)}}})
+		text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{Payload: render.PayloadAuto})
+		if err != nil || !strings.Contains(text, "日本語日本語") {
+			t.Errorf("shift %d: %v\n%s", shift, err, text)
+		}
+	}
+}
+
 // TestPage: a page is whole, refers to nothing outside of it, and shows what a file holds as text.
 func TestPage(t *testing.T) {
 	evil := "</td><script>alert(1)</script>&<!--"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"kseg/format"
 	"kseg/render"
@@ -92,7 +93,14 @@ func payloadText(b []byte, p render.Payload) string {
 		p = render.PayloadAuto
 	}
 	const most = 160 // bytes that are looked at; what is shown is cut further
-	cut := b[:min(len(b), most)]
+	cut := b
+	for n := most; len(b) > most && n > most-utf8.UTFMax; n-- {
+		if utf8.RuneStart(b[n]) {
+			cut = b[:n]
+			break
+		}
+		cut = b[:most] // not UTF-8
+	}
 	if p.LengthsOnly() {
 		return string(p.AppendText(nil, b))
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bytes"
 	"encoding/hex"
 
 	"kseg/render"
@@ -31,11 +32,7 @@ func (s *jsonSink) field(f *field) error {
 	o.Str("path", f.Path)
 	o.Int("start", f.Start)
 	o.Int("end", f.End)
-	if f.hidden {
-		o.Raw("bytes", dots(len(f.Bytes)))
-	} else {
-		o.Raw("bytes", append(hex.AppendEncode([]byte{'"'}, f.Bytes), '"'))
-	}
+	o.Str("bytes", "")
 	o.Raw("value", f.json)
 	o.StrOrNull("meaning", f.meaning)
 	if f.Fault == nil {
@@ -57,7 +54,22 @@ func (s *jsonSink) field(f *field) error {
 	}
 	o.CloseArray()
 	s.buf = o.Line()
-	return s.out.write(s.buf)
+	// A hole can be as long as the file, so the digits are written in pieces. Inside of a string the quotes would be escaped.
+	before, after, _ := bytes.Cut(s.buf, []byte(`"bytes":""`))
+	err := s.out.write(append(before[:len(before):len(before)], `"bytes":"`...))
+	for b := f.Bytes; len(b) > 0 && err == nil; {
+		piece := b[:min(len(b), flushBytes/2)]
+		b = b[len(piece):]
+		if f.hidden {
+			err = s.out.write(bytes.Repeat([]byte(".."), len(piece)))
+		} else {
+			err = s.out.write(hex.AppendEncode(nil, piece))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.out.write(append([]byte{'"'}, after...))
 }
 
 func batchPosition(f *field) int64 {
@@ -65,14 +77,4 @@ func batchPosition(f *field) int64 {
 		return 0
 	}
 	return f.Batch.Pos
-}
-
-// dots stands for the digits of n bytes that must not be shown.
-func dots(n int) []byte {
-	b := make([]byte, 2*n+2)
-	for i := range b {
-		b[i] = '.'
-	}
-	b[0], b[len(b)-1] = '"', '"'
-	return b
 }
