@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -36,7 +37,9 @@ func describe(t testing.TB, kind format.Kind, data []byte, rr *format.RecordRead
 			t.Fatalf("%s from %d to %d with %d bytes, after %d", l.Path, l.Start, l.End, len(l.Bytes), *pos)
 		}
 		*pos = l.End
-		leaves = append(leaves, l)
+		if leaves = append(leaves, l); len(leaves) > 40*len(data)+1<<20 {
+			t.Fatal("more leaves than there can be")
+		}
 	}
 	if filePos != int64(len(data)) {
 		t.Fatalf("the leaves end at %d of %d", filePos, len(data))
@@ -292,6 +295,25 @@ func TestDescribeRepairs(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDescribeDoesNotGoBack: a hole that a chance explains as a batch reaching into the intact one behind it stays a hole.
+func TestDescribeDoesNotGoBack(t *testing.T) {
+	intact := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 40, Value: []byte("intact")}}})
+	// This batch would be one of 10 bytes more than there are, with one wrong bit.
+	first := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 1, Value: []byte("0123456789")}}})
+	overlap := append(bytes.Clone(first[:len(first)-10]), intact...)
+	b, err := format.DecodeBatch(overlap, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.BigEndian.PutUint32(overlap[17:], b.ComputeCRC()^1)
+	overlap[0] = 0x80 // the scanner does not take it for a batch
+	rr := format.NewRecordReader(maxPlain, nil)
+	leaves := describe(t, format.KindLog, overlap, rr)
+	if leaves[0].Role != format.RoleDamage || leaves[0].End != int64(len(first)-10) {
+		t.Errorf("it begins with %+v", leaves[0])
 	}
 }
 

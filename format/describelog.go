@@ -64,11 +64,15 @@ func (p *Parts) Next() bool {
 	return true
 }
 
+// hole hands out a hole, or the batch that it is if one wrong field explains it. A hole never reaches back into the part
+// before it, which was read by other means than the scanner's.
 func (p *Parts) hole(h Hole) {
-	if h.Kind != ZeroTail && p.repair(h.Pos, h.Pos+h.Len) {
+	end := h.Pos + h.Len
+	h.Pos = max(h.Pos, p.part.End)
+	h.Len = end - h.Pos
+	if h.Kind != ZeroTail && p.repair(h.Pos, end) {
 		return
 	}
-	end := h.Pos + h.Len
 	p.part = Part{Start: h.Pos, End: end, Raw: p.data[h.Pos:end:end], Hole: &h}
 }
 
@@ -83,10 +87,10 @@ func (p *Parts) batch(b Batch, lengthFault *Error) {
 }
 
 // repair tries to read a batch at pos, where the scanner found none, or one that runs into a hole; end is where the hole
-// ends. It succeeds if one wrong field explains everything.
+// ends, since there the next intact batch begins, or the file ends. It succeeds if one wrong field explains everything.
 func (p *Parts) repair(pos, end int64) bool {
 	b, err := DecodeBatch(p.data, pos)
-	if err == nil {
+	if err == nil && b.End() <= end && p.afford(4*b.Size()) { // so many checksums may it take
 		_, _, flipped := b.FlippedBit()
 		if _, magic := b.soundMagic(); magic || flipped {
 			p.resume(b, nil)
@@ -120,27 +124,25 @@ func (s *Scanner) resume(b *Batch) {
 	s.take(b, true)
 }
 
-// soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one that differs from
-// the stored one by a single bit. The length field is outside of the checksum, so this tells a wrong length from other
+// soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one below that which differs
+// from the stored one by a single bit. The length field is outside of the checksum, so this tells a wrong length from other
 // damage.
 func (p *Parts) soundLength(pos, end int64) (size int64, ok bool) {
-	left := int64(len(p.data)) - pos
-	if left <= MagicPrefix || p.data[pos+16] > 2 {
+	most := end - pos
+	if most <= MagicPrefix || p.data[pos+16] > 2 {
 		return 0, false
 	}
-	stored := binary.BigEndian.Uint32(p.data[pos+8:])
-	if p.crcHolds(pos, end-pos) {
-		return end - pos, true
+	if p.crcHolds(pos, most) {
+		return most, true
 	}
-	for bit := range 31 {
+	stored := binary.BigEndian.Uint32(p.data[pos+8:])
+	for bit := range 32 {
 		size := LogOverhead + int64(int32(stored^1<<bit))
-		if size <= left && p.crcHolds(pos, size) {
+		if size < most && p.crcHolds(pos, size) {
 			return size, true
 		}
 	}
-	// The sign bit was flipped.
-	size = LogOverhead + int64(int32(stored^1<<31))
-	return size, size <= left && p.crcHolds(pos, size)
+	return 0, false
 }
 
 // crcHolds reports whether the bytes are an entry with a plausible header whose checksum holds.
@@ -161,10 +163,13 @@ func (p *Parts) crcHolds(pos, size int64) bool {
 	} else {
 		b = decodeLegacy(raw, raw, pos)
 	}
-	if p.budget -= size; p.budget < 0 {
-		return false
-	}
-	return b.Valid()
+	return p.afford(size) && b.Valid()
+}
+
+// afford takes from what may be run through checksums, and reports whether there was enough.
+func (p *Parts) afford(bytes int64) bool {
+	p.budget -= bytes
+	return p.budget >= 0
 }
 
 // soundMagic reads an entry with another magic than the stored one, if its checksum then holds and does not now.
