@@ -87,11 +87,13 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil || next.BaseOffset != b.NextOffset(),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
-	cause, evidence := diagnose(data, b)
-	if cause != "" {
-		f.Message += "; " + cause
+	if p.counts[fileCode{place.File, f.Code}] < mostKept {
+		cause, evidence := diagnose(data, b)
+		if cause != "" {
+			f.Message += "; " + cause
+		}
+		f.Evidence = append(f.Evidence, evidence...)
 	}
-	f.Evidence = append(f.Evidence, evidence...)
 	if n := place.LastOffset - place.FirstOffset + 1; n > 0 {
 		f.Message += "; " + plural(n, "offset is", "offsets are") + " in doubt"
 	}

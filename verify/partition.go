@@ -3,6 +3,7 @@ package verify
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"kseg/format"
@@ -134,6 +135,9 @@ func (p *partition) run(src source) error {
 			seg.unread = true
 		}
 		p.driver.count(seg)
+		if p.driver.opts.FailFast && p.damaged() {
+			return nil // what follows from the rest is not asked for
+		}
 	}
 	for _, f := range p.followers {
 		f.finish()
@@ -144,6 +148,11 @@ func (p *partition) run(src source) error {
 		}
 	}
 	return nil
+}
+
+// damaged reports whether there is damage so far.
+func (p *partition) damaged() bool {
+	return slices.ContainsFunc(p.findings, func(f *Finding) bool { return f.Severity == Damage && !p.driver.opts.Ignore[f.Code] })
 }
 
 // startState is what is known of the producers before the first segment: its snapshot, if there is one that can be read.

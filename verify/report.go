@@ -287,7 +287,7 @@ func VerdictText(s *Summary) string {
 	}
 	if n := len(s.NotRead); n > 0 {
 		text += "; " + plural(int64(n), "input was", "inputs were") + " not read"
-	} else if s.Verdict() == Incomplete {
+	} else if s.Verdict() == Incomplete && !s.Stopped {
 		text += "; there was nothing to check"
 	}
 	if s.Stopped {

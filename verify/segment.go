@@ -260,15 +260,15 @@ func relength(data []byte, from, to int64) (format.Batch, bool) {
 	if to-from < format.BatchHeaderSize || to-from > math.MaxInt32 {
 		return format.Batch{}, false
 	}
-	fixed := make([]byte, format.BatchHeaderSize, to-from)
-	copy(fixed, data[from:to])
-	binary.BigEndian.PutUint32(fixed[8:], uint32(to-from-format.LogOverhead))
-	b, err := format.DecodeBatch(append(fixed, data[from+format.BatchHeaderSize:to]...), 0)
-	if err != nil || b.Legacy() || !b.Plausible() || !b.Valid() {
+	var header [format.BatchHeaderSize]byte
+	copy(header[:], data[from:])
+	binary.BigEndian.PutUint32(header[8:], format.BatchHeaderSize-format.LogOverhead)
+	b, err := format.DecodeBatch(header[:], 0)
+	if err != nil || b.Legacy() {
 		return format.Batch{}, false
 	}
 	b.Pos, b.Raw = from, data[from:to:to]
-	return b, true
+	return b, b.Plausible() && b.Valid()
 }
 
 // flush judges the batch that is held, now that the next one is known, or that none is.

@@ -78,11 +78,11 @@ type PartitionGroups struct {
 	Groups    []string
 }
 
-// Verdict is the answer: incomplete if something could not be read or there was nothing to read, damaged if there is
-// damage, else clean.
+// Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended before
+// it had found damage; damaged if there is damage; else clean.
 func (s *Summary) Verdict() Verdict {
 	switch {
-	case len(s.NotRead) > 0 || s.Segments+s.Files == 0:
+	case len(s.NotRead) > 0 || s.Segments+s.Files == 0 || s.Stopped && s.Damage == 0:
 		return Incomplete
 	case s.Damage > 0:
 		return Damaged

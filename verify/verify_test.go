@@ -201,3 +201,58 @@ func takeSegment(t *testing.T, log, next string, restarted bool) {
 		}
 	}
 }
+
+// With a clean-shutdown marker beside the partition a broker looks at nothing, so that what a crash explains is damage.
+func TestCleanShutdownMarkerMakesDamage(t *testing.T) {
+	for recipe, code := range map[string]string{"torn-last-batch": "torn-tail", "zero-tail-8k": "zero-tail", "zero-tail-5": "zero-tail",
+		"empty-active-log": "log-end-missing"} {
+		dir := fixture.Damaged(t, recipe)
+		writeFile(t, filepath.Join(filepath.Dir(dir), ".kafka_cleanshutdown"), []byte(`{"version":0,"brokerEpoch":13}`))
+		found, _ := runOn(t, Options{Level: Records}, dir)
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Code == code && f.Severity == Damage }) {
+			t.Errorf("%s: no damage %s", recipe, code)
+		}
+	}
+}
+
+// Zeros in the last segment are no loss if the indexes are preallocated, too.
+func TestZeroTailOfPreallocatedSegment(t *testing.T) {
+	dir := fixture.Damaged(t, "zero-tail-8k")
+	for _, name := range []string{"00000000000000000096.index", "00000000000000000096.timeindex"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, name), append(content, make([]byte, 240)...))
+	}
+	found, _ := runOn(t, Options{Level: Records}, dir)
+	if len(found) != 1 || found[0].Code != "zero-tail" || found[0].Severity != Note {
+		t.Errorf("found %v, want one note", found)
+	}
+}
+
+// A run that was ended early has not seen everything: without damage it is incomplete, whatever it has found.
+func TestStoppedRunIsNotClean(t *testing.T) {
+	_, summary := runOn(t, Options{Level: Records, MaxFindings: 1}, fixture.Damaged(t, "torn-last-batch"))
+	if !summary.Stopped || summary.Verdict() != Incomplete {
+		t.Errorf("stopped %v, verdict %s", summary.Stopped, summary.Verdict())
+	}
+	_, summary = runOn(t, Options{Level: Records, FailFast: true, Jobs: 2}, fixture.Damaged(t, "two-corruptions"))
+	if !summary.Stopped || summary.Verdict() != Damaged || summary.Segments != 1 {
+		t.Errorf("stopped %v, verdict %s after %d segments, want damage after the first", summary.Stopped, summary.Verdict(), summary.Segments)
+	}
+}
+
+// A hole of any size is judged without copying it.
+func TestLargeHoleTakesNoMemory(t *testing.T) {
+	data := make([]byte, 8<<20)
+	copy(data, fixture.Data(t, plainBase+"/00000000000000000032.log")[:100])
+	allocated := testing.AllocsPerRun(1, func() {
+		if _, ok := relength(data, 0, int64(len(data))); ok {
+			t.Error("zeros are taken for a batch")
+		}
+	})
+	if allocated > 4 {
+		t.Errorf("%v allocations", allocated)
+	}
+}
