@@ -43,6 +43,7 @@ func (r *Result) appendScan(o *render.Obj, try *Try) {
 	found := r.Outcome == Found
 	o.Bool("found", found)
 	o.Str("outcome", outcomeNames[r.Outcome])
+	o.Bool("wrong", r.Wrong())
 	o.IntOrNull("position", try.Scan.Hit.Position, found)
 	o.IntOrNull("size", try.Scan.Hit.Size, found)
 	o.IntOrNull("base_offset", try.Scan.Hit.BaseOffset, found)

@@ -104,16 +104,17 @@ func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (
 		return nil, err
 	}
 	r.Target = offset
-	floor := p.floor(offset)
-	if r.Start >= 0 && offset < r.Start || floor < 0 {
+	if r.Start >= 0 && offset < r.Start {
 		r.Outcome = BelowStart
-		if floor < 0 && r.Start < 0 {
-			r.Outcome = Nothing
-			r.note("The segment that holds offset %d, if there is one, is not among those looked at.", offset)
-		}
 		return r, r.finish(ctx, o)
 	}
-	if p.Segments[floor].Next == nil {
+	floor := p.floor(offset)
+	if floor < 0 {
+		r.note("Offset %d lies before segment %d: a broker would ask an earlier one, which is not among those looked at. The answer is what this "+
+			"one would give.", offset, r.FirstBase)
+		floor = 0
+	}
+	if offset >= r.FirstBase && p.Segments[floor].Next == nil {
 		done, err := r.atEnd(ctx, offset)
 		if err != nil {
 			return nil, err
@@ -474,7 +475,7 @@ func (r *Result) explainLinear() {
 		r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.", r.Target, try.Scan.Hit.Position)
 		return
 	}
-	if first := try.Scan.Hit.BaseOffset; first > r.Target {
+	if first := try.Scan.Hit.BaseOffset; first > r.Target && r.Target >= r.FirstBase {
 		r.note("The log has no batch for %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on from %d.",
 			offsetRange(r.gapStart(), first-1), first)
 	}

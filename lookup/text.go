@@ -117,9 +117,12 @@ func (r *Result) segmentLines(add func(label, text string)) {
 		if r.Segments == 1 && len(r.Tries) == 0 {
 			all = fmt.Sprintf("%d is the only one looked at", r.FirstBase)
 		}
-		if len(r.Tries) > 0 {
+		switch {
+		case len(r.Tries) > 0 && r.Target < r.FirstBase:
+			add("segment", fmt.Sprintf("%d is the first one looked at (%s)", r.FirstBase, all))
+		case len(r.Tries) > 0:
 			add("segment", fmt.Sprintf("%d is the greatest base offset ≤ %d (%s)", r.Tries[0].Base, r.Target, all))
-		} else {
+		default:
 			add("segment", all)
 		}
 		return
