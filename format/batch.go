@@ -100,9 +100,18 @@ type Batch struct {
 func EntrySize(data []byte, pos int64) (int64, error) {
 	left := int64(len(data)) - pos
 	if left <= MagicPrefix {
+		return EntrySizeOf(nil, pos, left)
+	}
+	return EntrySizeOf(data[pos:], pos, left)
+}
+
+// EntrySizeOf is EntrySize where not all of the file is at hand: entry begins with the first LogOverhead bytes of the entry at
+// pos, which is that many bytes before the end of the file.
+func EntrySizeOf(entry []byte, pos, left int64) (int64, error) {
+	if left <= MagicPrefix {
 		return 0, &Error{What: "batch header", Pos: pos, Want: "more than 17 bytes", Got: strconv.FormatInt(left, 10), Err: ErrTruncated}
 	}
-	size := int64(int32(binary.BigEndian.Uint32(data[pos+8:])))
+	size := int64(int32(binary.BigEndian.Uint32(entry[8:])))
 	if size < MinEntrySize {
 		return 0, &Error{What: "batch length", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10), Err: ErrValue}
 	}
@@ -117,44 +126,49 @@ func EntrySize(data []byte, pos int64) (int64, error) {
 // one and any magic above 2 for 2, and reads the 61 header bytes even where the size field claims fewer. Errors are
 // those of EntrySize.
 func DecodeBatch(data []byte, pos int64) (Batch, error) {
+	var b Batch
+	err := b.Decode(data, pos)
+	return b, err
+}
+
+// Decode is DecodeBatch in place, which is cheaper where batches are small.
+func (b *Batch) Decode(data []byte, pos int64) error {
 	size, err := EntrySize(data, pos)
 	if err != nil {
-		return Batch{}, err
+		*b = Batch{}
+		return err
 	}
 	raw := data[pos : pos+size : pos+size]
 	if int8(raw[16]) < 2 {
-		return decodeLegacy(data[pos:], raw, pos), nil
+		*b = decodeLegacy(data[pos:], raw, pos)
+		return nil
 	}
-	return decodeV2(data[pos:], raw, pos), nil
+	b.decodeV2(data[pos:], raw, pos)
+	return nil
 }
 
-// decodeV2 takes the header from b, which may go on behind raw.
-func decodeV2(b, raw []byte, pos int64) Batch {
+// decodeV2 takes the header from data, which may go on behind raw.
+func (b *Batch) decodeV2(data, raw []byte, pos int64) {
 	var short [BatchHeaderSize]byte
-	if len(b) < BatchHeaderSize {
-		copy(short[:], b)
-		b = short[:]
+	if len(data) < BatchHeaderSize {
+		copy(short[:], data)
+		data = short[:]
 	}
-	h := b[:BatchHeaderSize]
-	base := int64(binary.BigEndian.Uint64(h))
-	delta := int32(binary.BigEndian.Uint32(h[23:]))
-	return Batch{
-		Pos:             pos,
-		Raw:             raw,
-		BaseOffset:      base,
-		LastOffset:      base + int64(delta),
-		LeaderEpoch:     int32(binary.BigEndian.Uint32(h[12:])),
-		Magic:           int8(h[16]),
-		CRC:             binary.BigEndian.Uint32(h[17:]),
-		Attributes:      int16(binary.BigEndian.Uint16(h[21:])),
-		LastOffsetDelta: delta,
-		BaseTimestamp:   int64(binary.BigEndian.Uint64(h[27:])),
-		MaxTimestamp:    int64(binary.BigEndian.Uint64(h[35:])),
-		ProducerID:      int64(binary.BigEndian.Uint64(h[43:])),
-		ProducerEpoch:   int16(binary.BigEndian.Uint16(h[51:])),
-		BaseSequence:    int32(binary.BigEndian.Uint32(h[53:])),
-		Count:           int32(binary.BigEndian.Uint32(h[57:])),
-	}
+	h := data[:BatchHeaderSize]
+	b.Pos, b.Raw = pos, raw
+	b.BaseOffset = int64(binary.BigEndian.Uint64(h))
+	b.LeaderEpoch = int32(binary.BigEndian.Uint32(h[12:]))
+	b.Magic = int8(h[16])
+	b.CRC = binary.BigEndian.Uint32(h[17:])
+	b.Attributes = int16(binary.BigEndian.Uint16(h[21:]))
+	b.LastOffsetDelta = int32(binary.BigEndian.Uint32(h[23:]))
+	b.LastOffset = b.BaseOffset + int64(b.LastOffsetDelta)
+	b.BaseTimestamp = int64(binary.BigEndian.Uint64(h[27:]))
+	b.MaxTimestamp = int64(binary.BigEndian.Uint64(h[35:]))
+	b.ProducerID = int64(binary.BigEndian.Uint64(h[43:]))
+	b.ProducerEpoch = int16(binary.BigEndian.Uint16(h[51:]))
+	b.BaseSequence = int32(binary.BigEndian.Uint32(h[53:]))
+	b.Count = int32(binary.BigEndian.Uint32(h[57:]))
 }
 
 func decodeLegacy(b, raw []byte, pos int64) Batch {
@@ -265,7 +279,8 @@ func (b *Batch) AsV2() (Batch, bool) {
 	if b.Magic == 2 || len(b.Raw) < BatchHeaderSize {
 		return Batch{}, false
 	}
-	v2 := decodeV2(b.Raw, b.Raw, b.Pos)
+	var v2 Batch
+	v2.decodeV2(b.Raw, b.Raw, b.Pos)
 	v2.Magic = 2
 	return v2, saneV2(&v2) && v2.Valid()
 }

@@ -106,7 +106,9 @@ func (p *Parts) repair(pos, end int64) bool {
 	fault := &Error{What: "batch length", Pos: pos + 8, Want: strconv.FormatInt(size-LogOverhead, 10),
 		Got: strconv.Itoa(int(stored)), Err: ErrValue}
 	if raw[16] == 2 {
-		p.resume(decodeV2(raw, raw, pos), fault)
+		var b Batch
+		b.decodeV2(raw, raw, pos)
+		p.resume(b, fault)
 	} else {
 		p.resume(decodeLegacy(raw, raw, pos), fault)
 	}
@@ -156,7 +158,7 @@ func (p *Parts) crcHolds(pos, size int64) bool {
 		if size < BatchHeaderSize {
 			return false
 		}
-		b = decodeV2(raw, raw, pos)
+		b.decodeV2(raw, raw, pos)
 		if !saneV2(&b) {
 			return false
 		}

@@ -3,6 +3,7 @@ package logdir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -81,6 +82,26 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 		}
 	}()
 	return f.guard(m, fn)
+}
+
+// Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes that are
+// looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. If the file has become
+// shorter the error is a *FaultError, as that of View.
+func (f *File) Read(dst []byte, pos int64) error {
+	if f.gentle != nil {
+		f.gentle.pay(len(dst))
+	}
+	f.mu.Lock()
+	m := f.mapping
+	f.mu.Unlock()
+	n, err := m.file.ReadAt(dst, pos)
+	switch {
+	case n == len(dst):
+		return nil
+	case errors.Is(err, io.EOF):
+		return &FaultError{Display: f.Display, Pos: pos + int64(n), Mapped: int64(len(m.data)), Now: m.presentLen()}
+	}
+	return fmt.Errorf("%s: byte %d cannot be read: %w", f.Display, pos+int64(n), bareError(err))
 }
 
 // guard runs fn and turns a fault inside the mapping into an error.

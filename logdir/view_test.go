@@ -377,3 +377,41 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestReadGivesTheBytes(t *testing.T) {
+	want := bytes.Repeat([]byte("kafka"), 5000)
+	for _, opts := range []Options{{}, {Gentle: NewGentle(0)}} {
+		path := filepath.Join(t.TempDir(), "00000000000000000000.log")
+		if err := os.WriteFile(path, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := openPath(t, path, opts)
+		err := f.View(func([]byte) error {
+			got := make([]byte, 7000)
+			for _, pos := range []int64{0, 1, 4096, 18000} {
+				if err := f.Read(got, pos); err != nil || !bytes.Equal(got, want[pos:pos+7000]) {
+					t.Errorf("at %d: %v, equal %v", pos, err, bytes.Equal(got, want[pos:pos+7000]))
+				}
+			}
+			return f.Read(nil, int64(len(want)))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A file that has become shorter says so, in the words of View.
+func TestReadOfALostEnd(t *testing.T) {
+	f := openFile(t, make([]byte, 10000))
+	err := f.View(func([]byte) error {
+		if err := os.Truncate(f.Path, 5000); err != nil {
+			t.Fatal(err)
+		}
+		return f.Read(make([]byte, 4000), 3000)
+	})
+	var fault *FaultError
+	if !errors.As(err, &fault) || !errors.Is(err, ErrVanished) || fault.Pos != 5000 || fault.Mapped != 10000 || fault.Now != 5000 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -87,7 +87,9 @@ func (o *offsetOrder) begin(seg *segment) {
 func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 	if o.started && !o.waiting && b.BaseOffset == o.prev.next && o.prev.seg == seg && o.prev.next >= o.high {
 		// The hot path: the batch follows the one before.
-		o.prev = placed{seg, b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC, b.Legacy() && b.Count < 0}
+		p := &o.prev
+		p.pos, p.size, p.base, p.next, p.count, p.crc = b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC
+		p.vague = b.Legacy() && b.Count < 0
 		o.high, o.shaky = o.prev.next, false
 		if o.prev.next-seg.base > math.MaxInt32 || !seg.last && !o.crosses && o.prev.next > seg.dir.Next.Base {
 			o.accept(o.prev)

@@ -156,7 +156,7 @@ func holdsUp(t *testing.T, dir string, files map[string][]byte, damaged bool) {
 	if damaged && worst < Warning {
 		t.Errorf("records were changed and nothing worse than a note was found: %v", texts)
 	}
-	for _, o := range []Options{{Jobs: 2, run: runLimits{1, 1}}, {Jobs: 1, run: runLimits{800, 2}}} {
+	for _, o := range []Options{{Jobs: 2, run: 1}, {Jobs: 1, run: 800}} {
 		o.Level = Records
 		again, _ := runOn(t, o, dir)
 		var other []string

@@ -145,7 +145,7 @@ func (r *rebuilder) notDone(text string) { r.summary.NotDone = append(r.summary.
 // source starts the workers, like driver.source.
 func (r *rebuilder) source(partitions []*rebuildPartition) (source, func()) {
 	if r.opts.Jobs <= 1 {
-		return &serialSource{worker: recoveryLook{}, limits: usualRun}, func() {}
+		return &serialSource{worker: recoveryLook{}, bytes: usualRun}, func() {}
 	}
 	var segments []*segment
 	for _, p := range partitions {
@@ -158,19 +158,22 @@ func (r *rebuilder) source(partitions []*rebuildPartition) (source, func()) {
 // recoveryLook looks at batches as recovery does: at their length and checksum.
 type recoveryLook struct{}
 
-func (recoveryLook) look(r *run, data []byte, most runLimits) {
+func (recoveryLook) look(r *run, w *window, whole int64) {
 	r.batches = r.batches[:0]
 	pos := r.from
-	for pos < r.to && pos-r.from < most.bytes && len(r.batches) < most.batches {
-		b, err := format.DecodeBatch(data, pos)
-		if err != nil || !b.Valid() {
+	for pos < whole {
+		b := w.decode(r, pos)
+		if b == nil {
 			break
 		}
-		r.batches = append(r.batches, b)
+		if !b.Valid() {
+			r.drop()
+			break
+		}
 		pos = b.End()
 	}
 	r.stop = pos
-	r.seg.log.Release(data[r.from:r.stop])
+	w.log.Release(w.mapped[r.from:r.stop])
 }
 
 // rebuildPartition is the rebuild of one partition.

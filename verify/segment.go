@@ -25,7 +25,7 @@ type segment struct {
 	nextOffset       int64 // behind the last batch that can be trusted; base if there is none
 	maxTimestamp     int64
 	size             int64 // bytes that were looked at
-	prepared         int64 // bytes that were brought into memory
+	cuts             *cuts // where its runs begin, if several goroutines look at them
 	legacyOnly       bool  // all batches are of magic 0
 	timestamps       bool  // some batch has a timestamp
 	tail             *format.Hole
@@ -34,18 +34,6 @@ type segment struct {
 	damaged          bool  // some bytes could not be read as batches
 	unread           bool  // the file could not be read to its end
 	cut              bool  // an index shows that the log once went on behind its end
-}
-
-// windowBytes is how much of a file is brought into memory with one call.
-const windowBytes = 8 << 20
-
-// prepare brings the bytes up to end into memory, and some more. Only the goroutine that cuts the file calls it.
-func (s *segment) prepare(data []byte, end int64) {
-	for size := int64(len(data)); s.prepared < min(end, size); {
-		next := min(s.prepared+windowBytes, size)
-		s.log.Prepare(data[s.prepared:next])
-		s.prepared = next
-	}
 }
 
 // growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it ends

@@ -44,7 +44,7 @@ type Options struct {
 	// Progress is called with the bytes that were looked at since its last call; it may be nil.
 	Progress func(bytes int64)
 
-	run runLimits // tests make many runs of a small file
+	run int64 // bytes of a run; tests make many runs of a small file
 }
 
 // Verdict is the short answer.
@@ -122,7 +122,7 @@ type driver struct {
 func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if opts.run.bytes == 0 {
+	if opts.run == 0 {
 		opts.run = usualRun
 	}
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
@@ -149,7 +149,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 // source starts the workers; with one job there are none, and the work is done when its result is asked for.
 func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
 	if d.opts.Jobs <= 1 {
-		return &serialSource{worker: newWorker(d.opts, d.checks, gate), limits: d.opts.run}, func() {}
+		return &serialSource{worker: newWorker(d.opts, d.checks, gate), bytes: d.opts.run}, func() {}
 	}
 	var segments []*segment
 	for _, p := range all.partitions() {

@@ -87,7 +87,7 @@ func TestGrowingLogIsNotTorn(t *testing.T) {
 		during func()
 		torn   bool
 	}{{func() {}, true}, {grow, false}} {
-		found, _ := runOn(t, Options{Level: Headers, Jobs: 1, run: runLimits{1000, 1}, Progress: func(int64) { c.during() }}, dir)
+		found, _ := runOn(t, Options{Level: Headers, Jobs: 1, run: 1000, Progress: func(int64) { c.during() }}, dir)
 		torn := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "torn-tail" })
 		if torn != c.torn {
 			t.Errorf("torn tail: %v, want %v", torn, c.torn)
@@ -146,7 +146,7 @@ func TestInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
 		_, err = Run(ctx, set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20, Emit: func(*Finding) error { return nil },
-			run: runLimits{1, 1}, Progress: func(int64) {
+			run: 1, Progress: func(int64) {
 				if calls++; calls == 20 {
 					cancel()
 				}
