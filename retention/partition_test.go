@@ -418,6 +418,29 @@ func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
 	}
 }
 
+// TestBlockingRecordOfADamagedBatch names it all the same, beside a warning, and says of a file's time that it is one.
+func TestBlockingRecordOfADamagedBatch(t *testing.T) {
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50), hoursAgo(-10)}},
+		segmentFiles{base: 2, mtimeMs: hoursAgo(-20)}, segmentFiles{base: 3, stamps: []int64{hoursAgo(0)}})
+	name := filepath.Join(dir, format.SegmentFileName(0, format.KindLog))
+	log, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log[len(log)-3] ^= 1 // in the value of the last record
+	if err := os.WriteFile(name, log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
+	text := strings.Join(r.sentences(), " ")
+	if !strings.Contains(text, "record 1 (") || !strings.Contains(strings.Join(r.Segments[0].Warnings, " "), "wrong checksum") {
+		t.Errorf("%q, %q", text, r.Segments[0].Warnings)
+	}
+	if reason := r.Reason(1); !strings.HasPrefix(reason, "BLOCKS: its file's time is in the future") {
+		t.Error(reason)
+	}
+}
+
 // TestOneBlockerBehindAnother tells of a second one only if it holds for longer.
 func TestOneBlockerBehindAnother(t *testing.T) {
 	for _, test := range []struct {

@@ -56,12 +56,15 @@ func (r *Report) holdReason(i int) string {
 		}
 		return text
 	}
-	text := "time: " + r.wait(i)
+	text, newest := "time: "+r.wait(i), "its newest record"
+	if s.Source == FromMtime {
+		newest = "its file's time"
+	}
 	switch {
 	case s.LargestMs > r.Log.NowMs:
-		text = "BLOCKS: its newest record is in the future"
+		text = "BLOCKS: " + newest + " is in the future"
 	case s.Shields > 0:
-		text = "BLOCKS: its newest record is recent; " + r.wait(i)
+		text = "BLOCKS: " + newest + " is recent; " + r.wait(i)
 	}
 	if v.By >= 0 {
 		text += fmt.Sprintf(", but behind segment %d", r.Segments[v.By].Base)

@@ -138,13 +138,13 @@ type Record struct {
 	TimestampMs int64
 }
 
-// findLargest reads the batch at position at for its first record of the largest timestamp; nil if there is none, because the
-// batch is damaged or its header claims a time that no record has.
+// findLargest reads the batch at position at for its first record of the largest timestamp; nil if there is none that can be
+// read, or its header claims a time that no record has. Of a wrong checksum there is a warning.
 func findLargest(f *logdir.File, at, largestMs int64, records *format.RecordReader) (*Record, error) {
 	var found *Record
 	err := f.View(func(data []byte) error {
 		b, err := format.DecodeBatch(data, at)
-		if err != nil || !b.Valid() {
+		if err != nil {
 			return err
 		}
 		var rec format.Record

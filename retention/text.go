@@ -249,7 +249,7 @@ func (r *Report) blocker(s *SegmentReport) string {
 	case s.Source == FromMtime:
 		return "its records have no timestamp that counts, and its file was last written on " + render.Minute(s.LargestMs)
 	case s.Blocking == nil:
-		return fmt.Sprintf("its time index says %s, which no record has", render.Minute(s.LargestMs))
+		return fmt.Sprintf("its time index says %s, which no record that can be read has", render.Minute(s.LargestMs))
 	}
 	text := fmt.Sprintf("record %d (%s) blocks", s.Blocking.Offset, render.Minute(s.Blocking.TimestampMs))
 	if unit := looksLike(s.Blocking.TimestampMs, r.Log.NowMs); unit != "" {
