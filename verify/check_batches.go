@@ -46,12 +46,12 @@ func lookAtBatch(p *batchPass) {
 	}
 	// The checksum of what is not plausible was found to hold, so these values were written on purpose or before it was made.
 	switch {
-	case b.Legacy():
-		headerFinding(p, "message", "a well-formed message", "other bytes")
-	case !b.Codec().Known():
+	case !b.Codec().Known(), b.Legacy() && b.Codec() > format.CodecLZ4:
 		p.found(Finding{Code: "batch-codec", Place: p.place(),
 			Message:  "the attributes name compression codec " + strconv.Itoa(int(b.Codec())) + ", which does not exist; no client can read the records",
 			Evidence: []Evidence{{"codec", "0 to 4", strconv.Itoa(int(b.Codec()))}}})
+	case b.Legacy():
+		headerFinding(p, "message", "a well-formed message", "other bytes")
 	case b.Count < 0 || b.LastOffsetDelta < 0 || int64(b.Count) > int64(b.LastOffsetDelta)+1:
 		p.found(Finding{Code: "batch-count", Place: p.place(),
 			Message:  fmt.Sprintf("the header counts %d records, but has offsets for %d", b.Count, int64(b.LastOffsetDelta)+1),
@@ -75,14 +75,19 @@ func headerFinding(p *batchPass, what, want, got string) {
 
 // badChecksum reports a batch whose checksum does not match. next is the batch behind it, nil if there is none.
 func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch) {
-	place := at(seg.log.Rel, b)
+	place := seg.batchPlace(b)
 	nextOffset := int64(-1)
 	if next != nil && next.BaseOffset > b.BaseOffset {
 		nextOffset = next.BaseOffset
 		place.LastOffset = next.BaseOffset - 1
 	}
-	if next == nil && !seg.last {
-		place.LastOffset = max(place.FirstOffset, seg.dir.Next.Base-1)
+	if next == nil {
+		if last, ok := unflipped(b); ok {
+			place.LastOffset = last
+		}
+		if end := p.endOf(seg); end > place.FirstOffset {
+			place.LastOffset = end - 1
+		}
 	}
 	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil || next.BaseOffset != b.NextOffset(),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
@@ -111,6 +116,39 @@ func goesOn(f *Finding, pos, offset int64) {
 	place := fmt.Sprintf("byte %d, offset %d", pos, offset)
 	f.Message += "; reading goes on at " + place
 	f.Evidence = append(f.Evidence, Evidence{"next intact batch", "", place})
+}
+
+// unflipped is the last offset of a batch if one flipped bit in its last offset delta is what is wrong.
+func unflipped(b *format.Batch) (int64, bool) {
+	const from, to = 23, 27 // the bytes of the last offset delta
+	pos, bit, ok := b.FlippedBit()
+	if at := pos - b.Pos; ok && !b.Legacy() && at >= from && at < to {
+		return b.BaseOffset + int64(b.LastOffsetDelta^1<<(8*(to-1-at)+int64(bit))), true
+	}
+	return 0, false
+}
+
+// batchPlace is the place of a batch that cannot be read: a compressed message has only its last offset in the header.
+func (s *segment) batchPlace(b *format.Batch) Place {
+	place := at(s.log.Rel, b)
+	if b.Legacy() && b.Count < 0 {
+		place.FirstOffset = min(place.FirstOffset, s.nextOffset)
+	}
+	return place
+}
+
+// endOf is the offset behind the segment, by the name of the next one or of a producer snapshot; -1 if neither is there.
+func (p *partition) endOf(seg *segment) int64 {
+	if !seg.last {
+		return seg.dir.Next.Base
+	}
+	end := int64(-1)
+	for _, f := range p.dir.All() {
+		if f.Kind() == format.KindProducerSnapshot && !f.Name.Leftover() && f.Name.HasBase {
+			end = max(end, f.Name.Base)
+		}
+	}
+	return end
 }
 
 // recovery says what a broker would make of damage at which its reading stops.
@@ -152,7 +190,7 @@ func (p *partition) magicEffect(seg *segment, magic int8) string {
 func (p *partition) badLength(seg *segment, b *format.Batch) {
 	stored := strconv.Itoa(int(int32(be32(b.Raw[8:]))))
 	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
-	p.found(seg, Finding{Code: "batch-length", Place: at(seg.log.Rel, b), logPos: b.Pos,
+	p.found(seg, Finding{Code: "batch-length", Place: seg.batchPlace(b), logPos: b.Pos,
 		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
 			": no record is lost, yet a broker cannot find the batches behind it" + p.recovery(seg),
 		Evidence: []Evidence{{"batch length", want, stored}}})
@@ -177,6 +215,9 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 	default:
 		p.damagedBytes(data, h, &f)
 		f.Message += p.recovery(seg)
+	}
+	if end := p.endOf(seg); h.Next < 0 && f.FirstOffset >= 0 && f.LastOffset < 0 && end > f.FirstOffset {
+		f.LastOffset = end - 1
 	}
 	f.from, f.until = max(h.Expected, 0), max(h.Expected, f.LastOffset, 0)+1
 	found := p.found(seg, f)
@@ -221,8 +262,12 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 	if len(rest) >= format.LogOverhead {
 		size = strconv.FormatInt(int64(be32(rest[8:]))+format.LogOverhead, 10)
 	}
-	if len(rest) >= 27 && rest[16] == 2 {
+	switch {
+	case len(rest) >= 27 && rest[16] == 2:
 		f.LastOffset = f.FirstOffset + int64(be32(rest[23:]))
+	case len(rest) >= 8 && (len(rest) > 16 && rest[16] < 2 || len(rest) <= 16 && p.lastBatch.Legacy() && seg.batches > 0):
+		// What the header of a message has is its last offset.
+		f.FirstOffset, f.LastOffset = min(f.FirstOffset, max(h.Expected, 0)), f.FirstOffset
 	}
 	f.Message = fmt.Sprintf("the last batch is cut off: %d of %s bytes are there", h.Len, size)
 	f.Evidence = []Evidence{{"bytes of the batch", size, strconv.FormatInt(h.Len, 10)}}

@@ -40,6 +40,9 @@ type placed struct {
 
 func (b *placed) length() int64 { return b.next - b.base }
 
+// counted is the offset behind b if its records have offsets that run on.
+func (b *placed) counted() int64 { return b.base + int64(b.count) }
+
 func (b *placed) place() Place { return b.seg.place(b.pos, b.size, b.base, b.next-1) }
 
 // same reports whether two batches are copies of each other.
@@ -114,7 +117,13 @@ func (o *offsetOrder) end(seg *segment) {
 	}
 }
 
-func (o *offsetOrder) finish() { o.settle(nil) }
+func (o *offsetOrder) finish() {
+	o.settle(nil)
+	b := &o.prev
+	if o.started && b.seg.last && !o.ends(*b, b.next) && o.ends(*b, b.counted()) && b.counted() < b.next {
+		o.wrongLast(*b, b.counted(), nil)
+	}
+}
 
 // take decides whether a batch fits behind the one before, or must wait for the next.
 func (o *offsetOrder) take(b placed) {
@@ -171,6 +180,8 @@ func (o *offsetOrder) cross(b placed) {
 		}
 	case b.base == end:
 		o.misnamed(b)
+	case crosses && crossing.pos == o.prev.pos && crossing.seg == o.prev.seg && crossing.counted() == b.base:
+		o.wrongLast(crossing, b.base, &b)
 	case crosses:
 		o.found(crossing, Finding{Code: "segment-overlap",
 			Place: crossing.seg.place(crossing.pos, crossing.seg.size-crossing.pos, crossing.base, o.prev.next-1),
@@ -228,7 +239,7 @@ func (o *offsetOrder) misnamed(b placed) {
 // settleAhead: c begins behind the offset that should have come.
 func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	switch {
-	case next == nil && o.ends(c, want+c.length()):
+	case next == nil && (o.ends(c, want+c.length()) || c.base-want > math.MaxInt32):
 		o.wrongBase(c, want, nil)
 	case next == nil || next.base >= c.next || next.base < want:
 		o.ahead(c, want)
@@ -291,13 +302,8 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.wrongBase(c, want, nil)
 	case next != nil && (next.base == want+c.length() || o.unsure && next.base > want+c.length()):
 		o.wrongBase(c, next.base-c.length(), next)
-	case c.base == prev.base+int64(prev.count) && int64(prev.count) != prev.length():
-		o.found(prev, Finding{Code: "batch-last-offset", Place: prev.seg.place(prev.pos, prev.size, prev.base, c.base-1),
-			from: prev.base, until: prev.next,
-			Message: fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and the next one begins at %d", prev.next-1,
-				prev.count, c.base),
-			Evidence: []Evidence{{"last offset", itoa(c.base - 1), itoa(prev.next - 1)}},
-			Related:  []Place{c.place()}})
+	case c.base == prev.counted() && int64(prev.count) != prev.length():
+		o.wrongLast(prev, c.base, &c)
 		o.high = c.base
 		o.accept(c)
 	default:
@@ -324,6 +330,20 @@ func (o *offsetOrder) exchanged(c placed) {
 		o.prev.next = o.outlier.next
 		o.high = max(o.high, o.prev.next)
 	}
+}
+
+// wrongLast: b ends where its count says, since what follows begins there: next, or if that is nil, a snapshot.
+func (o *offsetOrder) wrongLast(b placed, end int64, next *placed) {
+	f := Finding{Code: "batch-last-offset", Place: b.seg.place(b.pos, b.size, b.base, end-1), from: b.base, until: max(b.next, end),
+		Message:  fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and ", b.next-1, b.count),
+		Evidence: []Evidence{{"last offset", itoa(end - 1), itoa(b.next - 1)}}}
+	if next != nil {
+		f.Message += fmt.Sprintf("the next one begins at %d", end)
+		f.Related = []Place{next.place()}
+	} else {
+		f.Message += fmt.Sprintf("a producer snapshot was taken at %d", end)
+	}
+	o.found(b, f)
 }
 
 // wrongBase: the batches on both sides leave room for c at another offset than it says. next is nil if it is the last batch.

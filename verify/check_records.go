@@ -81,6 +81,13 @@ func (w *worker) readRecords(b *format.Batch) {
 	}
 }
 
+// open learns which offset a compressed message begins with.
+func (w *worker) open(b *format.Batch) {
+	if b.Legacy() && b.Count < 0 && b.Valid() {
+		w.readRecords(b)
+	}
+}
+
 // controlError is what is wrong with the record of a control batch. Those of KRaft have no producer.
 func controlError(b *format.Batch, rec *format.Record) error {
 	if b.ProducerID < 0 {
@@ -99,7 +106,7 @@ func lookAtRecords(p *batchPass) {
 		p.run.notRead = append(p.run.notRead, fmt.Errorf("the batch at byte %d: %w; raise --max-batch-bytes to read it", b.Pos, f.err))
 		return
 	}
-	if !b.Plausible() && !b.Legacy() {
+	if !b.Plausible() && (!b.Legacy() || b.Codec() > format.CodecLZ4) {
 		return // the header is what is wrong with it
 	}
 	switch {

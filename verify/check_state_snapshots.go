@@ -333,12 +333,16 @@ type entryCheck struct {
 	entry format.ProducerEntry
 	index int
 	pos   int64
+	// want is what the log says of the producer, if that is known.
+	want  format.ProducerEntry
+	known bool
 }
 
 // compare holds the entry against what the log says of its producer, and is true if they agree. A coordinator epoch of -1 is right
 // where the producer was forgotten and came back.
 func (c *entryCheck) compare(want format.ProducerEntry) bool {
 	e := c.entry
+	c.want, c.known = want, true
 	if !e.HasBatch() {
 		e.LastSequence, e.LastOffset, e.OffsetDelta = -1, -1, 0
 	}
@@ -370,18 +374,22 @@ func (c *entryCheck) compare(want format.ProducerEntry) bool {
 }
 
 // contradict notes a contradiction. It is certain if it holds for a compacted log too.
-func (c *entryCheck) contradict(certain bool, want, got, what string) {
+func (c *entryCheck) contradict(certain bool, wanted, got, what string) {
 	e := c.entry
 	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes), logPos: -1,
 		Message: fmt.Sprintf("the entry of producer %d says %s; a broker that loads it may refuse what the producer sends, or take it twice", e.ProducerID, what)}
-	if want != "" {
-		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), want, got}}
+	if wanted != "" {
+		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), wanted, got}}
 	}
 	if c.index < 0 {
 		f.Len = -1
 		f.Message = fmt.Sprintf("the snapshot has for producer %d %s; a broker that loads it would not know the transaction", e.ProducerID, what)
 	}
-	if want, ok := c.x.p.producers.Get(e.ProducerID); ok && want.HasBatch() {
+	want, known := c.want, c.known
+	if !known {
+		want, known = c.x.p.producers.Get(e.ProducerID)
+	}
+	if known && want.HasBatch() {
 		f.FirstOffset, f.LastOffset = want.FirstOffset(), want.LastOffset
 	}
 	if certain {
@@ -447,7 +455,7 @@ func (x *snapshotFollower) stray(end int64) {
 	}
 	for _, f := range x.p.dir.Files {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] && f.Name.Base < end {
-			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1,
+			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base, until: f.Name.Base + 1,
 				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at its next start, unless it " +
 					"is the newest of the last segment"})
 		}
@@ -457,12 +465,16 @@ func (x *snapshotFollower) stray(end int64) {
 // missing reports the segments without a snapshot, all in one finding.
 func (x *snapshotFollower) missing(end int64) {
 	var names []Place
+	first := int64(-1)
 	has := func(offset int64) bool {
 		return slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
 			return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base == offset && !f.Name.Leftover()
 		})
 	}
 	lack := func(offset int64) {
+		if len(names) == 0 {
+			first = offset
+		}
 		names = append(names, inFile(x.p.path(format.SegmentFileName(offset, format.KindProducerSnapshot)), -1, -1))
 	}
 	for _, s := range x.needed {
@@ -480,5 +492,6 @@ func (x *snapshotFollower) missing(end int64) {
 		return
 	}
 	x.p.found(nil, Finding{Code: "snapshot-missing", Place: names[0], Related: names[1:min(len(names), 1+maxRelated)], Count: len(names), logPos: -1,
+		from: first, until: first + 1,
 		Message: "the log goes on here, but the state of its producers was not kept; a broker that needs it reads more of the log instead"})
 }

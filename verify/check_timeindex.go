@@ -91,6 +91,9 @@ func (x *timeFollower) end(seg *segment) {
 	switch {
 	case bad && x.beyond(seg):
 	case bad:
+		if violation.Condition == format.IndexTimeNotIncreasing && x.check.Inexact == violation.Slot-1 {
+			violation.Slot-- // the log knows that entry no more than the one behind does
+		}
 		e := x.times.Entry(violation.Slot)
 		x.found(seg, "timeindex-invalid", violation.Slot, 1, fmt.Sprintf("entry %d (%s, offset %d) is wrong: %s", violation.Slot, instant(e.TimestampMs),
 			e.Offset, violation.Condition))

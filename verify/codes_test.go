@@ -135,7 +135,7 @@ var crafted = []struct {
 	{"offset-overflow", plainBase, func(t *testing.T, dir string) {
 		// The snapshot would prove that it is the batch that is wrong.
 		apply(t, dir, "remove 00000000000000000120.snapshot")
-		edited(t, dir, "00000000000000000096.log", offsetIs(116), func(raw []byte) { putInt64(raw, 116+1<<31) })
+		edited(t, dir, "00000000000000000096.log", offsetIs(116), func(raw []byte) { putInt64(raw, 96+1<<31-3) })
 	}},
 	{"transaction-state", txnBase, func(t *testing.T, dir string) {
 		edited(t, dir, "00000000000000000000.log", func(b *format.Batch) bool {

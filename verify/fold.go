@@ -140,6 +140,8 @@ var traits = map[string]trait{
 	"batch-crc-mismatch":  hides,
 	"batch-magic":         0,
 	"batch-length":        0,
+	"batch-count":         moves,
+	"record-offset":       moves,
 	"damaged-bytes":       moves | hides,
 	"torn-tail":           moves | hides,
 	"zero-tail":           moves | hides,
@@ -205,7 +207,8 @@ func explains(cause, effect *Finding) bool {
 		return false
 	case effect.Code == "offset-gap" && cause.Code == "segment-log-missing":
 		return from == effect.FirstOffset
-	case cause.File == effect.File && (of&moves != 0 || effect.Code == "batch-length") && by&hides != 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
+	case cause.File == effect.File && (of&moves != 0 || effect.Code == "batch-length") && (by&hides != 0 || cause.Code == "record-offset") &&
+		effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
 		return true // what stands right behind damaged bytes is part of the same fault
 	case cause.File == effect.File && cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow"):
 		return of&moves != 0 || effect.Code == "batch-header"
@@ -228,8 +231,10 @@ func explainsInSegment(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	of, by := traits[effect.Code], traits[cause.Code]
 	switch {
+	case effect.Code == "log-end-missing" && by&moves != 0:
+		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to+1 >= effect.FirstOffset
 	case of&(ofIndex|ofTime) != 0 && (by&moves != 0 || cause.moved):
-		return cause.Code == "segment-name" || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
+		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to >= effect.LastOffset || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
 			effect.Code == "timeindex-last-entry"
 	case of&(ofIndex|ofTime) != 0 && by&hides != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from || effect.Code == "timeindex-last-entry"
@@ -258,10 +263,15 @@ func indexExplains(cause, effect string) bool {
 
 // explainsState is explains for state files and directories.
 func explainsState(cause, effect *Finding) bool {
+	moved := traits[cause.Code]&moves != 0
 	overlap := cause.FirstOffset >= 0 && cause.FirstOffset <= effect.LastOffset && effect.FirstOffset <= cause.LastOffset
 	switch effect.Code {
 	case "leader-epoch-contradiction":
-		return cause.Code == "leader-epoch-order" && cause.File == effect.File && cause.Pos == effect.Pos
+		return (cause.Code == "leader-epoch-order" || moved) && cause.File == effect.File && cause.Pos == effect.Pos ||
+			moved && slices.ContainsFunc(effect.Related, func(place Place) bool { return place.File == cause.File && place.Pos == cause.Pos })
+	case "snapshot-stray", "snapshot-missing":
+		from, to := cause.doubtful()
+		return moved && from >= 0 && from < effect.until && to+1 >= effect.from
 	case "snapshot-content":
 		// The batch that the entry is about was found to be wrong.
 		return cause.Severity > Note && cause.logPos >= 0 && cause.base >= 0 && overlap
@@ -272,7 +282,7 @@ func explainsState(cause, effect *Finding) bool {
 	case "index-without-log":
 		return cause.Code == "odd-file-name" && stem(cause.Evidence[0].Want) == stem(filepath.Base(effect.File))
 	case "leader-epoch-below-start":
-		return cause.Code == "leftover-deleted"
+		return cause.Code == "leftover-deleted" || cause.Code == "segment-name"
 	}
 	return false
 }

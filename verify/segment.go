@@ -235,7 +235,10 @@ func (w *slowWalk) hole(h *format.Hole) {
 	}
 	w.flush(nil)
 	w.good = false
-	if b, ok := relength(w.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind == format.Damage {
+	if hole.Next >= 0 {
+		hole.NextOffset = w.first(hole.Next)
+	}
+	if b, ok := relength(w.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind != format.ZeroTail {
 		w.p.badLength(w.seg, &b)
 		w.single(&b)
 		return
@@ -243,16 +246,26 @@ func (w *slowWalk) hole(h *format.Hole) {
 	w.p.hole(w.seg, w.data, &hole)
 }
 
+// first is the first offset of the entry at pos: that of a compressed message is in its records.
+func (w *slowWalk) first(pos int64) int64 {
+	b, err := format.DecodeBatch(w.data, pos)
+	if err != nil {
+		return -1
+	}
+	w.p.worker.open(&b)
+	return b.BaseOffset
+}
+
 // relength reads the bytes as one batch, whatever its length field says. It answers false unless the checksum then holds.
 func relength(data []byte, from, to int64) (format.Batch, bool) {
-	if to-from < format.BatchHeaderSize || to-from > math.MaxInt32 {
+	if to-from < format.LogOverhead+format.MinEntrySize || to-from > math.MaxInt32 {
 		return format.Batch{}, false
 	}
 	var header [format.BatchHeaderSize]byte
 	copy(header[:], data[from:])
 	binary.BigEndian.PutUint32(header[8:], format.BatchHeaderSize-format.LogOverhead)
 	b, err := format.DecodeBatch(header[:], 0)
-	if err != nil || b.Legacy() {
+	if err != nil {
 		return format.Batch{}, false
 	}
 	b.Pos, b.Raw = from, data[from:to:to]
@@ -271,6 +284,11 @@ func (w *slowWalk) flush(next *format.Batch) {
 		w.single(&b)
 	case b.Magic != 2 && w.magic(&b):
 	case !b.Valid() && (w.p.driver.opts.Level >= CRC || !b.Plausible()):
+		if next != nil {
+			opened := *next
+			w.p.worker.open(&opened)
+			next = &opened
+		}
 		w.p.badChecksum(w.seg, w.data, &b, next)
 	default:
 		w.single(&b)
