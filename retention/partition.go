@@ -127,6 +127,7 @@ type directory struct {
 	recovery      map[string]int64
 	logStart      map[string]int64
 	watermark     map[string]int64
+	cleaned       map[string]int64 // where the log cleaner has come to, of compacted topics alone
 }
 
 // maxCheckpointBytes bounds a checkpoint: a million partitions take less.
@@ -142,6 +143,7 @@ func (j *Judge) readDirectory(dir *logdir.LogDir) *directory {
 	d.recovery = j.readCheckpoint(dir, format.KindRecoveryPointCheckpoint)
 	d.logStart = j.readCheckpoint(dir, format.KindLogStartOffsetCheckpoint)
 	d.watermark = j.readCheckpoint(dir, format.KindReplicationOffsetCheckpoint)
+	d.cleaned = j.readCheckpoint(dir, format.KindCleanerOffsetCheckpoint)
 	return d
 }
 
@@ -193,6 +195,7 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 	r.evaluate(j.options.NowMs)
 	problems = append(problems, r.findBlocking(rd.records)...)
 	r.warn()
+	r.warnOfCompaction(dir, j.settings[p.Parent].Image)
 	problems = append(problems, r.warnOfMetadata(j.settings[p.Parent].Image)...)
 	return r, problems
 }

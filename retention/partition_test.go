@@ -441,6 +441,26 @@ func TestBlockingRecordOfADamagedBatch(t *testing.T) {
 	}
 }
 
+// TestCompactedTopicWithoutSettings is judged by the default policy, but not silently.
+func TestCompactedTopicWithoutSettings(t *testing.T) {
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}})
+	for _, test := range []struct {
+		checkpoint, setting string
+		warns               bool
+	}{
+		{"0\n1\nt 0 1\n", "retention.ms=1", true},
+		{"0\n1\nt 1 1\n", "retention.ms=1", false},
+		{"0\n1\nt 0 1\n", "cleanup.policy=delete", false},
+		{"0\n1\nt 0 1\n", "cleanup.policy=compact", false},
+	} {
+		writeState(t, dir, "cleaner-offset-checkpoint", test.checkpoint)
+		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, test.setting)}, dir)[0]
+		if got := strings.Contains(strings.Join(r.Warnings, " "), "is compacted, or was"); got != test.warns {
+			t.Errorf("%q, %s: %q", test.checkpoint, test.setting, r.Warnings)
+		}
+	}
+}
+
 // TestOneBlockerBehindAnother tells of a second one only if it holds for longer.
 func TestOneBlockerBehindAnother(t *testing.T) {
 	for _, test := range []struct {
