@@ -267,11 +267,14 @@ func (p *rebuildPartition) run(src source) error {
 		return err
 	}
 	for _, seg := range p.segments {
-		if err := p.segment(seg, src); err != nil {
-			return err
+		if err = p.segment(seg, src); err == nil {
+			err = p.finish(maxQueue, maxQueueBytes)
+		}
+		if err != nil {
+			break
 		}
 	}
-	return p.out.close()
+	return errors.Join(err, p.finish(0, 0), p.out.close())
 }
 
 // defaultInterval is Kafka's default of index.interval.bytes.
@@ -290,7 +293,7 @@ func (p *rebuildPartition) chooseInterval() state.Setting {
 
 // segment rebuilds one segment. Its error ends the run; what is wrong with the segment alone is in what Emit gets.
 func (p *rebuildPartition) segment(seg *segment, src source) error {
-	res := Rebuilt{Partition: p.dir.Name, Dir: p.dir.Display, File: seg.log.Rel, Base: seg.base, Interval: p.interval,
+	res := &Rebuilt{Partition: p.dir.Name, Dir: p.dir.Display, File: seg.log.Rel, Base: seg.base, Interval: p.interval,
 		Size: seg.log.Size, Outcome: RebuiltWhole}
 	x := p.history.before(seg.dir)
 	x.index = format.NewIndexBuilder(seg.base, p.interval.Int())
@@ -299,7 +302,7 @@ func (p *rebuildPartition) segment(seg *segment, src source) error {
 		if err := p.walk(seg, data, src, x); err != nil {
 			return err
 		}
-		p.judge(seg, data, x, &res)
+		p.judge(seg, data, x, res)
 		return nil
 	})
 	switch {
@@ -311,13 +314,10 @@ func (p *rebuildPartition) segment(seg *segment, src source) error {
 	res.Kept, res.Batches = x.kept, x.batches
 	if res.Outcome == NotRebuilt {
 		res.Kept = -1
-	} else {
-		if err := p.write(seg, x, &res); err != nil {
-			return err
-		}
 	}
+	p.write(seg, x, res)
 	p.history.after(seg.dir, x, res.Outcome)
-	return p.emit(&res)
+	return nil
 }
 
 // walk feeds the batches of a segment to its recovery, up to where that ends.

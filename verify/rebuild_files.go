@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -126,11 +127,29 @@ func bare(err error) error {
 	return err
 }
 
-// rebuildFolder is the folder for the files of one partition.
+// rebuildFolder is the folder for the files of one partition. Files of several segments are written at a time, since most
+// of the time is spent waiting for each of them to be on disk.
 type rebuildFolder struct {
 	path    string
-	written bool // since the folder was last brought to disk
+	names   map[string]bool // of the files of this run
+	queue   []*rebuildWrite
+	bytes   int  // in the queue
+	written bool // some file is not one that was there before
 }
+
+// rebuildWrite is the writing of one segment's files.
+type rebuildWrite struct {
+	res   *Rebuilt
+	bytes int
+	wait  sync.WaitGroup
+	errs  []error // of each file
+}
+
+// How much may be written at a time: segments, and bytes.
+const (
+	maxQueue      = 16
+	maxQueueBytes = 8 << 20
+)
 
 // folder makes the folder of a partition.
 func (r *rebuilder) folder(name string) (*rebuildFolder, error) {
@@ -141,7 +160,7 @@ func (r *rebuilder) folder(name string) (*rebuildFolder, error) {
 	if err := os.MkdirAll(absolute(path), 0o777); err != nil {
 		return nil, fmt.Errorf("%s: cannot be made: %w", path, bare(err))
 	}
-	return &rebuildFolder{path: path}, nil
+	return &rebuildFolder{path: path, names: map[string]bool{}}, nil
 }
 
 // newFile is a file that is to be written.
@@ -150,22 +169,50 @@ type newFile struct {
 	data []byte
 }
 
-// write writes the files of a segment, unless one of them is there already with other content. Its error ends the run.
-func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) error {
+// write starts to write the files of a segment, unless one of them is there already with other content.
+func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) {
+	w := &rebuildWrite{res: res}
+	p.out.queue = append(p.out.queue, w)
+	if res.Outcome == NotRebuilt {
+		return
+	}
 	files := p.files(seg, x, res)
 	for _, f := range files {
 		there, err := p.out.present(f)
 		if err != nil {
-			res.Outcome, res.Severity, res.Reason = NotRebuilt, 0, err.Error()
-			return nil
+			res.Outcome, res.Severity, res.Reason, res.Files = NotRebuilt, 0, err.Error(), nil
+			return
 		}
 		res.Files = append(res.Files, RebuiltFile{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)), Written: !there})
 	}
+	w.errs = make([]error, len(files))
 	for i, f := range files {
 		if res.Files[i].Written {
-			if err := p.out.write(f); err != nil {
-				return err
+			p.out.written = true
+			w.bytes += len(f.data)
+			w.wait.Go(func() { w.errs[i] = p.out.write(f) })
+		}
+	}
+	p.out.bytes += w.bytes
+}
+
+// finish waits until what is being written is no more than so many segments and bytes, and hands on the results in order.
+func (p *rebuildPartition) finish(segments, bytes int) error {
+	d := p.out
+	for len(d.queue) > segments || d.bytes > bytes {
+		w := d.queue[0]
+		d.queue, d.bytes = d.queue[1:], d.bytes-w.bytes
+		w.wait.Wait()
+		err := errors.Join(w.errs...)
+		if err == nil {
+			err = p.emit(w.res)
+		}
+		if err != nil {
+			for _, w := range d.queue {
+				w.wait.Wait()
 			}
+			d.queue = nil
+			return err
 		}
 	}
 	return nil
@@ -175,7 +222,11 @@ func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) error 
 func (p *rebuildPartition) files(seg *segment, x *recovery, res *Rebuilt) []newFile {
 	var files []newFile
 	add := func(offset int64, kind format.Kind, data []byte) {
-		files = append(files, newFile{format.SegmentFileName(offset, kind), data})
+		// Two segments may give the same snapshot.
+		if name := format.SegmentFileName(offset, kind); !p.out.names[name] {
+			p.out.names[name] = true
+			files = append(files, newFile{name, data})
+		}
 	}
 	res.IndexEntries, res.TimeIndexEntries = x.index.OffsetIndex().Len(), x.index.TimeIndex().Len()
 	res.TxnIndexEntries = format.NewTxnIndex(x.txns.Bytes()).Len()
@@ -213,7 +264,6 @@ func (d *rebuildFolder) present(f newFile) (bool, error) {
 
 // write writes a file under another name, brings it to disk, and gives it its name.
 func (d *rebuildFolder) write(f newFile) error {
-	d.written = true
 	path := filepath.Join(d.path, f.name)
 	half := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
 	err := writeSynced(half, f.data)

@@ -607,7 +607,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		return nil
 	}
 	_, err = Rebuild(ctx, set, RebuildOptions{Dir: t.TempDir(), Interval: -1, Jobs: 2, MaxBatchBytes: 1 << 20, Emit: emit})
-	if !errors.Is(err, context.Canceled) || segments != 1 {
+	if !errors.Is(err, context.Canceled) || segments < 1 || segments > 3 {
 		t.Errorf("%d segments, %v", segments, err)
 	}
 }
