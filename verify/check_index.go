@@ -53,7 +53,10 @@ func (x *indexFollower) begin(seg *segment) {
 	x.interval = format.NewSegmentInterval(x.index)
 }
 
-func (x *indexFollower) batch(_ *segment, b *format.Batch) {
+func (x *indexFollower) batch(seg *segment, b *format.Batch) {
+	if seg.index == nil {
+		return // there is none to compare with
+	}
 	ref := b.Ref()
 	x.check.Add(ref)
 	x.interval.Add(ref)

@@ -45,7 +45,10 @@ func (x *timeFollower) begin(seg *segment) {
 		last: -1, same: true}
 }
 
-func (x *timeFollower) batch(_ *segment, b *format.Batch) {
+func (x *timeFollower) batch(seg *segment, b *format.Batch) {
+	if seg.timeIndex == nil {
+		return // there is none to compare with
+	}
 	ref := b.Ref()
 	x.check.Add(ref)
 	x.rebuilt.add(ref)

@@ -233,6 +233,8 @@ func explainsInSegment(cause, effect *Finding) bool {
 	switch {
 	case effect.Code == "log-end-missing" && by&moves != 0:
 		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to+1 >= effect.FirstOffset
+	case effect.Code == "index-missing":
+		return false // nothing in a log takes its index away
 	case of&(ofIndex|ofTime) != 0 && (by&moves != 0 || cause.moved):
 		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to >= effect.LastOffset || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
 			effect.Code == "timeindex-last-entry"
