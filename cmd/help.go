@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kseg/render"
 )
 
 // groupAnnotation names the heading under which a flag stands in the help.
@@ -129,7 +131,7 @@ func showFlag(f *pflag.Flag, w io.Writer, width int) {
 	default:
 		usage += " (default " + f.DefValue + ")"
 	}
-	lines := wrap(usage, width-flagIndent)
+	lines := render.Wrap(usage, width-flagIndent)
 	if len(name) > flagIndent-2 {
 		fmt.Fprintln(w, name)
 		name = ""
@@ -138,21 +140,4 @@ func showFlag(f *pflag.Flag, w io.Writer, width int) {
 		fmt.Fprintf(w, "%-*s%s\n", flagIndent, name, line)
 		name = ""
 	}
-}
-
-// wrap breaks text between words into lines of at most width bytes; a longer word has a line of its own.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

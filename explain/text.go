@@ -52,7 +52,7 @@ func (s *textSink) title(text string, notes []string) error {
 	dst = append(dst, '\n')
 	if !s.terse {
 		for _, n := range notes {
-			for _, line := range wrap(render.Escaped(n), s.room(2)) {
+			for _, line := range render.Wrap(render.Escaped(n), s.room(2)) {
 				dst = append(dst, "  "...)
 				dst = append(dst, s.theme.Dim(line)...)
 				dst = append(dst, '\n')
@@ -81,7 +81,7 @@ func (s *textSink) room(indent int) int {
 func (s *textSink) plain(text string) error {
 	s.nodes = nil
 	dst := s.buf[:0]
-	for _, line := range wrap(text, s.room(0)) {
+	for _, line := range render.Wrap(text, s.room(0)) {
 		dst = append(append(dst, s.theme.Strong(line)...), '\n')
 	}
 	return s.write(dst)
@@ -235,7 +235,7 @@ func (s *textSink) meaning(text string, paint func(string) string) []string {
 	default:
 		room = s.width - s.indent() - 2
 	}
-	lines := wrap(render.Escaped(text), room)
+	lines := render.Wrap(render.Escaped(text), room)
 	for i := range lines {
 		lines[i] = paint(lines[i])
 	}
@@ -275,26 +275,6 @@ func cut(text string) string {
 		}
 	}
 	return text
-}
-
-// wrap cuts text into lines of at most width columns at its blanks; 0 means not to.
-func wrap(text string, width int) []string {
-	if width <= 0 || render.Width(text) <= width {
-		return []string{text}
-	}
-	var lines []string
-	line := ""
-	for word := range strings.SplitSeq(text, " ") {
-		if line != "" && render.Width(line)+1+render.Width(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // wrong says what is wrong with a field, and what was wanted.

@@ -204,7 +204,7 @@ func (c *Comparison) AppendText(dst []byte, st Style) []byte {
 	}
 	dst = table.Append(dst, "")
 	for _, s := range c.Sentences() {
-		for _, line := range wrap(render.Escaped(s), max(40, st.Width)) {
+		for _, line := range render.Wrap(render.Escaped(s), max(40, st.Width)) {
 			dst = append(dst, line...)
 			dst = append(dst, '\n')
 		}

@@ -249,12 +249,12 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	dst = table.Append(dst, "")
 	how := fmt.Sprintf("%d (%s)", s.Interval.Bytes, s.Interval.Explain())
 	legend := "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), interval " + how + "."
-	for _, line := range wrap(legend, max(40, st.Width)) {
+	for _, line := range render.Wrap(legend, max(40, st.Width)) {
 		dst = append(append(dst, line...), '\n')
 	}
 	notes := render.NewColumns("ll")
 	for _, n := range s.notes() {
-		for i, line := range wrap(render.Escaped(n), max(40, st.Width-6)) {
+		for i, line := range render.Wrap(render.Escaped(n), max(40, st.Width-6)) {
 			label := ""
 			if i == 0 {
 				label = st.Theme.Look("note")

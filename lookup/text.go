@@ -31,7 +31,7 @@ func (r *Result) AppendText(dst []byte, st Style) []byte {
 	}
 	r.answerLines(st.Theme, add)
 	for _, n := range r.Notes {
-		for i, line := range wrap(render.Escaped(n), max(40, st.Width-11)) {
+		for i, line := range render.Wrap(render.Escaped(n), max(40, st.Width-11)) {
 			label := ""
 			if i == 0 {
 				label = st.Theme.Look("note")
@@ -287,23 +287,6 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 		rows.Row(fmt.Sprint(rec.Offset), render.Instant(rec.TimestampMs), cell(rec.Key), cell(rec.Value), verdict)
 	}
 	return rows.Append(dst, "")
-}
-
-// wrap cuts text into lines of at most width characters, at blanks.
-func wrap(text string, width int) []string {
-	var lines []string
-	line, length := "", 0
-	for _, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		if length > 0 && length+1+n > width {
-			lines, line, length = append(lines, line), "", 0
-		}
-		if length > 0 {
-			line, length = line+" ", length+1
-		}
-		line, length = line+word, length+n
-	}
-	return append(lines, line)
 }
 
 // ResultColumns head the table of a look-up.

@@ -144,7 +144,7 @@ func (r *RebuildText) Segment(s *Rebuilt) error {
 	if s.Outcome == RebuiltCut {
 		why = fmt.Sprintf("%d of %d bytes kept: %s", s.Kept, s.Size, s.Reason)
 	}
-	for _, line := range wrap(render.Escaped(why), r.width-len(textIndent)) {
+	for _, line := range render.Wrap(render.Escaped(why), r.width-len(textIndent)) {
 		text.WriteString(textIndent + line + "\n")
 	}
 	_, err := io.WriteString(r.w, text.String())

@@ -206,7 +206,7 @@ func (r *TextReport) write(f *Finding, place string) error {
 	if f.Count > 1 && f.Severity > Note {
 		message += fmt.Sprintf(" (%d such places in this file)", f.Count)
 	}
-	for _, line := range wrap(render.Escaped(message), r.width-len(textIndent)) {
+	for _, line := range render.Wrap(render.Escaped(message), r.width-len(textIndent)) {
 		text.WriteString(textIndent + line + "\n")
 	}
 	if f.Severity > Note {
@@ -242,26 +242,6 @@ func relatedText(p *Place) string {
 		text += ", offsets " + offsets
 	}
 	return text
-}
-
-// wrap folds a sentence at blanks.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // VerdictText is the last line: the verdict and what it rests on.
