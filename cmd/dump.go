@@ -160,7 +160,8 @@ func runDump(ctx context.Context, env *Env, o *dumpOptions, args []string) error
 		return err
 	}
 	if o.Files != "" {
-		args = append(strings.Split(o.Files, ","), args...)
+		// As Java's split does, without what is empty at the end.
+		args = append(strings.Split(strings.TrimRight(o.Files, ","), ","), args...)
 	}
 	set, err := o.open(args, &o.workOptions)
 	if err != nil {

@@ -43,6 +43,7 @@ var oracleRuns = []struct {
 	{nil, []string{".log", ".checkpoint"}},
 	{[]string{"--deep-iteration"}, []string{".log", ".checkpoint"}},
 	{[]string{"--print-data-log", "--skip-record-metadata"}, []string{".log", ".checkpoint"}},
+	{[]string{"--deep-iteration", "--skip-record-metadata"}, []string{".log", ".checkpoint"}},
 	{[]string{"--deep-iteration", "--max-bytes", "5000"}, []string{".log", ".checkpoint"}},
 	{[]string{"--verify-index-only"}, []string{".index", ".timeindex"}},
 	{[]string{"--index-sanity-check"}, []string{".index", ".timeindex"}},

@@ -54,7 +54,7 @@ type Options struct {
 type Result struct {
 	Damage     bool // in a .log, .checkpoint or .snapshot
 	Incomplete bool // something could not be read
-	Files      int  // files that were printed
+	Files      int  // files there were, of which filters may leave out some
 }
 
 // dumper is one run over a set of files.
@@ -78,6 +78,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options, out, errOut io.Writ
 		opts.Jobs = runtime.GOMAXPROCS(0)
 	}
 	d := &dumper{ctx: ctx, opts: opts, out: out, errOut: errOut}
+	d.result.Files = len(set.Files())
 	files := d.choose(set)
 	if err := d.prepareWindow(files); err != nil {
 		return d.result, err
@@ -169,7 +170,6 @@ func (e *stopError) Error() string { return e.err.Error() }
 
 // print dispatches on the file's kind.
 func (d *dumper) print(f *logdir.File) error {
-	d.result.Files++
 	if d.opts.Compat && !knownThere(f) {
 		return d.ignore(f)
 	}

@@ -93,7 +93,7 @@ func (p *textPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	if p.opts.Quiet {
 		return dst
 	}
-	if p.opts.Data && p.opts.SkipRecordMetadata {
+	if p.opts.SkipRecordMetadata {
 		return append(p.bare(dst, b, r), '\n')
 	}
 	n := len(dst)
@@ -109,9 +109,10 @@ func (p *textPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	return append(dst, '\n')
 }
 
-// bare is a record without its metadata: an empty line for a control record and for one with neither key nor value.
+// bare is a record without its metadata: an empty line for a control record, for one with neither key nor value, and for all
+// where keys and values are not printed.
 func (p *textPrinter) bare(dst []byte, b *format.Batch, r *format.Record) []byte {
-	if b.Control() {
+	if b.Control() || !p.opts.Data {
 		return dst
 	}
 	from := len(dst)

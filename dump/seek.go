@@ -5,8 +5,8 @@ import (
 	"kseg/logdir"
 )
 
-// choose lists the files to print, in order. Where only some records or batches are wanted, directories give their logs
-// only, and of those the ones whose range of offsets may have something.
+// choose lists the files to print, in order. Where only some records or batches are wanted, directories give only the logs
+// that a broker would read, and of those the ones whose range of offsets may have something.
 func (d *dumper) choose(set *logdir.Set) []*logdir.File {
 	files := set.Files()
 	if !d.selective() {
@@ -14,7 +14,7 @@ func (d *dumper) choose(set *logdir.Set) []*logdir.File {
 	}
 	kept := files[:0:0]
 	for i, f := range files {
-		if f.Partition == nil && f.LogDir == nil || isLog(f) && d.mayHold(files, i) {
+		if f.Partition == nil && f.LogDir == nil || isLog(f) && !f.Name.Leftover() && d.mayHold(files, i) {
 			kept = append(kept, f)
 		}
 	}

@@ -214,7 +214,7 @@ func (w *worker) checkControl(problems []problem, b *format.Batch) []problem {
 		return problems
 	}
 	p := damageAt(b, fmt.Sprintf("the control record of offset %d cannot be read: %v", w.record.Offset, c.Err))
-	p.fatalThere = true
+	p.fatalThere = !w.d.opts.SkipRecordMetadata
 	return append(problems, p)
 }
 
