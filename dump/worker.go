@@ -100,8 +100,12 @@ func (w *worker) finish(r *run) error {
 	return nil
 }
 
-// abandon forgets output that will not be written.
-func (w *worker) abandon() { w.buf = w.buf[:0] }
+// abandon forgets output that will not be written, and the batch read last.
+func (w *worker) abandon() {
+	w.buf = w.buf[:0]
+	w.record = format.Record{}
+	w.reader.Release()
+}
 
 func (w *worker) flush() error {
 	err := w.d.write(w.buf)
@@ -173,6 +177,7 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		head()
 	}
 	readable := readable(b)
+	w.record = format.Record{} // lets go of the batch before
 	w.reader.Reset(readable)
 	for w.reader.Next(&w.record) {
 		if w.whole {

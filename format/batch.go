@@ -311,5 +311,5 @@ func saneV2(b *Batch) bool {
 }
 
 func saneLegacy(b *Batch) bool {
-	return legacyMessage(b).err == nil && b.Codec() <= CodecLZ4 && b.Attributes&^0x0f == 0
+	return legacyFits(b) && b.Codec() <= CodecLZ4 && b.Attributes&^0x0f == 0
 }

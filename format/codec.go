@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -83,6 +84,7 @@ func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byt
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
+	debug.FreeOSMemory() // the buffers before this one: several would be more than the limit promises
 	out, failed := d.run(codec, make([]byte, 0, size+bigRoom), src, magic, size)
 	d.buf = nil
 	if errors.Is(failed, ErrTooLarge) {

@@ -105,6 +105,12 @@ func (r *RecordReader) Reset(b *Batch) {
 	r.resetV2(b)
 }
 
+// Release lets go of the batch, and of its buffer if that is large. The records read are no longer valid.
+func (r *RecordReader) Release() {
+	r.codecs.release()
+	r.batch, r.buf, r.left, r.wrapper = nil, nil, 0, false
+}
+
 func (r *RecordReader) resetV2(b *Batch) {
 	if len(b.Raw) < BatchHeaderSize {
 		r.err = &Error{What: "batch length", Pos: b.Pos + 8, Want: "at least 49", Got: strconv.Itoa(len(b.Raw) - LogOverhead), Err: ErrValue}
@@ -533,6 +539,21 @@ func legacyMessage(b *Batch) message {
 		m.err, m.notice = c.Err(), unnoticed
 	}
 	return m
+}
+
+// legacyFits reports whether legacyMessage has no error, without making one.
+func legacyFits(b *Batch) bool {
+	at := int64(18)
+	if b.Magic != 0 {
+		at = 26
+	}
+	for range 2 {
+		if at+4 > b.Size() {
+			return false
+		}
+		at += 4 + max(0, int64(int32(binary.BigEndian.Uint32(b.Raw[at:]))))
+	}
+	return at == b.Size()
 }
 
 // legacyField reads a key or value; a negative length is null.

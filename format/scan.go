@@ -67,6 +67,7 @@ type Scanner struct {
 	last     int64 // position of the last batch with a sane header since the last hole, -1: none
 	odd      int64 // position of the first batch after it, if that has no sane header, -1: none
 	budget   int64
+	again    int64 // bytes that holes may still lead back over
 }
 
 // Trust says how far a scanner believes in lengths.
@@ -86,14 +87,14 @@ const (
 // NewScanner starts at byte pos of the file data. base is the segment's base offset (-1: unknown), by which a torn
 // tail is told from garbage.
 func NewScanner(data []byte, pos, base int64) *Scanner {
-	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data))}
+	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data)), again: 2 * int64(len(data))}
 }
 
 // Trust sets how far lengths are believed.
 func (s *Scanner) Trust(t Trust) { s.lengths = t }
 
-// resyncBudget bounds the bytes that all searches over a file of n bytes may run checksums over or lead back to, so that a
-// file made of false beginnings does not take quadratic time.
+// resyncBudget bounds the bytes that all searches over a file of n bytes may run checksums over, so that a file made
+// of false beginnings does not take quadratic time.
 func resyncBudget(n int) int64 { return 256<<20 + 4*int64(n) }
 
 // Next advances to the next batch or hole and reports whether there is one.
@@ -254,9 +255,12 @@ func (s *Scanner) findHole(why error) {
 	s.setHole(h, next.Pos)
 }
 
-// setHole makes h the current hole, behind which reading goes on at pos. What is gone over again counts as searched.
+// setHole makes h the current hole, behind which reading goes on at pos. Where too much would be gone over again and again,
+// the searches end.
 func (s *Scanner) setHole(h Hole, pos int64) {
-	s.budget -= max(0, s.pos-pos)
+	if s.again -= max(0, s.pos-pos); s.again < 0 {
+		s.budget = -1
+	}
 	s.hole, s.isHole, s.pos = h, true, pos
 	s.last, s.odd = -1, -1
 }
@@ -276,6 +280,10 @@ func (s *Scanner) search(from, to int64, fits func(*Batch) bool) (Batch, bool) {
 	data := s.data[:to]
 	for pos := from; pos+MagicPrefix < to; pos++ {
 		if data[pos+16] > 2 || data[pos] != 0 {
+			continue
+		}
+		// What cannot be an entry is passed over before DecodeBatch makes an error of it: there may be one at every byte.
+		if size := int64(int32(binary.BigEndian.Uint32(data[pos+8:]))); size < MinEntrySize || pos+LogOverhead+size > to {
 			continue
 		}
 		b, err := DecodeBatch(data, pos)
