@@ -376,7 +376,8 @@ func (o *offsetOrder) gap(want int64, b placed) {
 	}
 	place.FirstOffset, place.LastOffset = want, b.base-1
 	o.found(b, Finding{Code: "offset-gap", Place: place,
-		Message:  plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log cleaner took them", b.base),
+		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log "+
+			"cleaner took them", b.base),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
 		Related:  related})
 }

@@ -92,8 +92,8 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 	if e == want || x.p.startUnknown && x.began(e, want) {
 		return
 	}
-	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log it is producer "+
-		"%d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
+	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log "+
+		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
 		want.LastStableOffset))
 	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)}, {"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
 		{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}
@@ -118,8 +118,8 @@ func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
 		place.Pos, place.Len = -1, -1
 	}
 	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, logPos: x.marker.Pos, Related: []Place{x.marker},
-		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers with read_committed get its records",
-			t.ProducerID, t.LastOffset)})
+		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers with "+
+			"read_committed get its records", t.ProducerID, t.LastOffset)})
 }
 
 func (x *txnFollower) found(seg *segment, code string, slot int, message string) *Finding {

@@ -207,11 +207,8 @@ func explains(cause, effect *Finding) bool {
 		return false
 	case effect.Code == "offset-gap" && cause.Code == "segment-log-missing":
 		return from == effect.FirstOffset
-	case cause.File == effect.File && (of&moves != 0 || effect.Code == "batch-length") && (by&hides != 0 || cause.Code == "record-offset") &&
-		effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end() && cause.Len > 0:
-		return true // what stands right behind damaged bytes is part of the same fault
-	case cause.File == effect.File && cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow"):
-		return of&moves != 0 || effect.Code == "batch-header"
+	case cause.File == effect.File && (standsBehind(cause, effect) || sameHeader(cause, effect)):
+		return true
 	case of&ofProducer != 0:
 		// The fault lies between the two batches that do not fit together, or is one of them.
 		return effect.since <= to && effect.LastOffset >= from
@@ -226,30 +223,61 @@ func explains(cause, effect *Finding) bool {
 	return false
 }
 
+// standsBehind: what begins right behind damaged bytes, and is out of place there, is part of the same fault.
+func standsBehind(cause, effect *Finding) bool {
+	outOfPlace := traits[effect.Code]&moves != 0 || effect.Code == "batch-length"
+	damaged := traits[cause.Code]&hides != 0 || cause.Code == "record-offset"
+	return outOfPlace && damaged && cause.Len > 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end()
+}
+
+// sameHeader: a base offset that is wrong breaks more than one rule.
+func sameHeader(cause, effect *Finding) bool {
+	return cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow") &&
+		(traits[effect.Code]&moves != 0 || effect.Code == "batch-header")
+}
+
 // explainsInSegment is explains for what belongs to the same segment.
 func explainsInSegment(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	of, by := traits[effect.Code], traits[cause.Code]
+	index := of&(ofIndex|ofTime) != 0
 	switch {
 	case effect.Code == "log-end-missing" && by&moves != 0:
 		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to+1 >= effect.FirstOffset
 	case effect.Code == "index-missing":
 		return false // nothing in a log takes its index away
-	case of&(ofIndex|ofTime) != 0 && (by&moves != 0 || cause.moved):
-		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to >= effect.LastOffset || effect.logPos >= cause.logPos || effect.logPos < 0 && (effect.FirstOffset < 0 || effect.FirstOffset >= from) ||
-			effect.Code == "timeindex-last-entry"
-	case of&(ofIndex|ofTime) != 0 && by&hides != 0:
+	case index && (by&moves != 0 || cause.moved):
+		return cause.Code == "segment-name" || effect.Code == "timeindex-last-entry" || comesAfter(cause, effect)
+	case index && by&hides != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from || effect.Code == "timeindex-last-entry"
 	case of&ofTime != 0 && by&times != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset >= from
 	case cause.File == effect.File && by&of&(ofIndex|ofTime|ofTxnIndex) != 0:
-		// An index is judged as a whole: its worst finding, and of equal ones the first.
-		return cause.Severity > effect.Severity || cause.Severity == effect.Severity && cause.Code != effect.Code &&
-			(cause.Pos < effect.Pos || cause.Pos == effect.Pos && cause.Code < effect.Code)
+		return worse(cause, effect)
 	case of&ofTime != 0 && by&ofIndex != 0:
 		return indexExplains(cause.Code, effect.Code)
 	}
 	return false
+}
+
+// comesAfter reports whether an entry of an index is about what stands behind the cause or in its offsets, or about the whole.
+func comesAfter(cause, effect *Finding) bool {
+	from, to := cause.doubtful()
+	switch {
+	case from >= 0 && from <= effect.FirstOffset && effect.LastOffset <= to:
+		return true
+	case effect.logPos >= 0:
+		return effect.logPos >= cause.logPos
+	}
+	return cause.logPos < 0 || effect.FirstOffset < 0 || effect.FirstOffset >= from
+}
+
+// worse orders the findings about one index, which is judged as a whole: the worst comes first, and of equal ones the first.
+func worse(a, b *Finding) bool {
+	if a.Severity != b.Severity || a.Code == b.Code {
+		return a.Severity > b.Severity
+	}
+	return a.Pos < b.Pos || a.Pos == b.Pos && a.Code < b.Code
 }
 
 // indexExplains: a look-up by time goes through the offset index, and a rebuild writes both together.

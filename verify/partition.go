@@ -54,7 +54,8 @@ const (
 const maxSmallFile = 64 << 20
 
 func newPartition(d *driver, dir *logdir.Partition) *partition {
-	p := &partition{driver: d, dir: dir, name: dir.Name, worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}, counts: map[fileCode]int{}}
+	p := &partition{driver: d, dir: dir, name: dir.Name,
+		worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}, counts: map[fileCode]int{}}
 	p.root = dir.Display
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.root = dir.Parent.Display
