@@ -73,12 +73,6 @@ func lookAtQuorumState(p *partition, f *logdir.File) {
 	}
 }
 
-// snapshotID is the end offset and epoch in the name of a metadata snapshot.
-type snapshotID struct {
-	offset int64
-	epoch  int32
-}
-
 // lookAtSnapshotRange holds the names of the snapshots against the log.
 func lookAtSnapshotRange(p *partition) {
 	start, known := p.start()

@@ -27,7 +27,6 @@ type segment struct {
 	size             int64 // bytes that were looked at
 	cuts             *cuts // where its runs begin, if several goroutines look at them
 	legacyOnly       bool  // all batches are of magic 0
-	timestamps       bool  // some batch has a timestamp
 	tail             *format.Hole
 	tailFinding      *Finding
 	reached          int64 // the last offset that an index shows to have been there
