@@ -157,7 +157,7 @@ func (o *explainSizeOptions) replay(ctx context.Context, env *Env, fs *pflag.Fla
 		return err
 	}
 	if f.Kind() != format.KindLog {
-		return usageErrorf("%s is a %s; explain size takes the records of a segment (.log)", arg, f.Kind().Title())
+		return usageErrorf("%s is %s; explain size takes the records of a segment (.log)", arg, f.Kind().ATitle())
 	}
 	var sizes []int64
 	for _, size := range o.BatchSizes {

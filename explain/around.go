@@ -99,6 +99,10 @@ func (s *surroundings) batchAt(position, base, relative int64) string {
 		return "no batch begins there in " + s.logName
 	case base >= 0 && b.LastOffset == base+relative:
 		return fmt.Sprintf("the batch there has %s and ends with this one", offsets(&b))
+	case base >= 0 && b.LastOffset < base+relative:
+		return fmt.Sprintf("the batch there has %s, all before this one", offsets(&b))
+	case base >= 0 && !b.Legacy() && b.BaseOffset > base+relative:
+		return fmt.Sprintf("the batch there has %s, all behind this one: a look-up that starts here may start too late", offsets(&b))
 	}
 	return "the batch there has " + offsets(&b)
 }

@@ -100,10 +100,6 @@ func (e *explainer) segmented() bool {
 }
 
 func (e *explainer) run(out io.Writer) error {
-	if len(e.data) == 0 {
-		e.note("%s is empty: there is no byte to explain", e.file.Display)
-		return nil
-	}
 	lines := &lineWriter{out: out}
 	if e.opts.Output == JSON {
 		e.sink = &jsonSink{out: lines, file: e.file.Rel, payload: e.opts.Payload, terse: e.opts.Terse}
@@ -113,16 +109,23 @@ func (e *explainer) run(out io.Writer) error {
 	if e.opts.Quiet {
 		e.sink = &quietSink{sink: e.sink}
 	}
-	var err error
-	if e.segmented() {
-		err = e.segment()
-	} else {
-		err = e.entries()
-	}
+	err := e.show()
 	if flushErr := lines.flush(); flushErr != nil {
 		return flushErr
 	}
 	return errors.Join(err, e.tooBig)
+}
+
+// show gives what was chosen to the sink, which is nothing of an empty file.
+func (e *explainer) show() error {
+	switch {
+	case len(e.data) == 0:
+		e.note("%s is empty: there is no byte to explain", e.file.Display)
+		return nil
+	case e.segmented():
+		return e.segment()
+	}
+	return e.entries()
 }
 
 // quietSink passes on what is at fault, with the titles over it.

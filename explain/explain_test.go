@@ -332,6 +332,17 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageOfAnEmptyFile: there is a page, and it says so.
+func TestPageOfAnEmptyFile(t *testing.T) {
+	for _, name := range []string{"x-0/00000000000000000000.log", "x-0/00000000000000000000.index", "x-0/00000000000000000000.timeindex",
+		"x-0/00000000000000000000.txnindex", "x-0/00000000000000000007.snapshot", "x-0/leader-epoch-checkpoint", "meta.properties"} {
+		page, err := Page(context.Background(), fileAlone(t, name, nil), Options{MaxBatchBytes: 1 << 20})
+		if err != nil || !strings.Contains(string(page), "no byte to explain") || !strings.HasSuffix(string(page), "</html>\n") {
+			t.Errorf("%s: %v\n%s", name, err, page)
+		}
+	}
+}
+
 // TestPageOfALargeSegment: the map stays small, and too many fields are refused.
 func TestPageOfALargeSegment(t *testing.T) {
 	const name = "4.4.0/tiny-batches/tiny-0/00000000000000000000.log"

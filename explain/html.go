@@ -36,11 +36,7 @@ func Page(ctx context.Context, f *logdir.File, opts Options) ([]byte, error) {
 			s := &htmlSink{out: &page, terse: opts.Terse}
 			e.sink = s
 			s.begin(e)
-			show := e.entries
-			if e.segmented() {
-				show = e.segment
-			}
-			err := show()
+			err := e.show()
 			s.end()
 			return errors.Join(err, e.tooBig)
 		})
@@ -79,7 +75,10 @@ func (s *htmlSink) begin(e *explainer) {
 	s.out.WriteString(pageHead)
 	fmt.Fprintf(s.out, "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"dim\">%s, %s</p>\n", name, name, e.file.Kind().Title(),
 		bytesOf(int64(len(e.data))))
-	if e.file.Kind() == format.KindLog && len(e.data) > 0 {
+	switch {
+	case len(e.data) == 0:
+		s.out.WriteString("<p>There is no byte to explain.</p>\n")
+	case e.file.Kind() == format.KindLog:
 		e.drawMap(s.out)
 	}
 }

@@ -169,7 +169,7 @@ func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
 		}
 		return lastWhere(len(epochs.Entries), func(i int) bool { return epochs.Entries[i].StartOffset <= offset }), nil
 	}
-	return -1, fmt.Errorf("%w: a %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked, kind.Title())
+	return -1, fmt.Errorf("%w: %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked, kind.ATitle())
 }
 
 func lastWhere(n int, holds func(int) bool) int64 {

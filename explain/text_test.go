@@ -41,6 +41,46 @@ func TestTerse(t *testing.T) {
 	}
 }
 
+// TestLongerByAByte: a delta of 64 makes all records that follow longer; a length of 64 says nothing of the records beside it.
+func TestLongerByAByte(t *testing.T) {
+	var batch fixture.Batch
+	for i := range int64(66) {
+		batch.Records = append(batch.Records, fixture.Record{Offset: i, Value: make([]byte, 58)})
+	}
+	text, _, err := runFile(t, "x-0/00000000000000000000.log", fixture.AppendBatch(nil, batch), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text, "each record from here on is a byte longer"); n != 1 {
+		t.Errorf("%d records are said to make the next ones longer\n%s", n, text)
+	}
+	if !strings.Contains(text, "64: bytes of this record that follow; 64 is the first that takes 2 bytes (7 bits a byte, less one for the sign: 1 byte reaches 63)\n") {
+		t.Errorf("a length of 64 does not say why it takes 2 bytes\n%s", text)
+	}
+}
+
+// TestProducerWithoutData: a snapshot's entry of a producer that only has a marker names no batch.
+func TestProducerWithoutData(t *testing.T) {
+	text := runText(t, "4.4.0/transactions/__consumer_offsets-0/00000000000000000006.snapshot", Options{All: true})
+	if strings.Contains(text, "2147483647") || strings.Count(text, "no data batch is remembered") != 3 || !strings.Contains(text, "✔") {
+		t.Error(text)
+	}
+}
+
+// TestIndexEntryThatPointsElsewhere: an entry whose batch is not the one of its offset says on which side it is.
+func TestIndexEntryThatPointsElsewhere(t *testing.T) {
+	log := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 20}, {Offset: 24}}})
+	for _, c := range []struct {
+		relative int64
+		want     string
+	}{{4, "ends with this one"}, {5, "all before this one"}, {2, "has offsets 20–24"}, {-1, "all behind this one: a look-up that starts here may start too late"}} {
+		s := &surroundings{log: log, logName: "x.log"}
+		if got := s.batchAt(0, 20, c.relative); !strings.HasSuffix(got, c.want) {
+			t.Errorf("entry of offset %d: %s", 20+c.relative, got)
+		}
+	}
+}
+
 func runText(t *testing.T, name string, opts Options) string {
 	t.Helper()
 	text, _, err := runFile(t, name, fixture.Data(t, name), opts)

@@ -27,7 +27,8 @@ func (e *explainer) words(l *format.Leaf, name string) (meaning string, good boo
 		return "bytes that belong to no entry; a broker ignores them", false
 	}
 	if l.Batch == nil {
-		return e.fileWords(l, name), false
+		checked := e.file.Kind() == format.KindProducerSnapshot && name == "crc"
+		return e.fileWords(l, name), checked && l.Fault == nil
 	}
 	if strings.Contains(l.Path, ".headers[") {
 		return headerWords(l, name), false
@@ -181,7 +182,7 @@ func (e *explainer) recordWords(l *format.Leaf, name string) string {
 	case "timestampDelta":
 		return steps(l) + timestampDeltaWords(b, l.Number)
 	case "offsetDelta":
-		return steps(l) + fmt.Sprintf("offset %d + %d = %d", b.BaseOffset, l.Number, b.BaseOffset+l.Number) + sequenceWords(b, l.Number) + wider(l)
+		return steps(l) + fmt.Sprintf("offset %d + %d = %d", b.BaseOffset, l.Number, b.BaseOffset+l.Number) + sequenceWords(b, l.Number) + longer(l)
 	case "keyLength":
 		if l.Number < 0 {
 			return steps(l) + "null: no key, so any partition will do and compaction would refuse it"
@@ -197,7 +198,24 @@ func (e *explainer) recordWords(l *format.Leaf, name string) string {
 	return ""
 }
 
-// wider says why a record is a byte longer than the one before, where a delta or length begins to need another byte.
+// reach words that so many bytes of a varint hold numbers up to some bound.
+func reach(bytes int) string {
+	if bytes == 1 {
+		return "1 byte reaches"
+	}
+	return strconv.Itoa(bytes) + " bytes reach"
+}
+
+// longer is wider for offset deltas, which only grow within a batch: all the records that follow have the longer delta too.
+func longer(l *format.Leaf) string {
+	text := wider(l)
+	if text != "" {
+		text += ", so each record from here on is a byte longer"
+	}
+	return text
+}
+
+// wider says why a delta or length is a byte longer than the next smaller one, where it begins to need another byte.
 func wider(l *format.Leaf) string {
 	if len(l.Bytes) < 2 {
 		return ""
@@ -206,8 +224,8 @@ func wider(l *format.Leaf) string {
 	if l.Number != least {
 		return ""
 	}
-	return fmt.Sprintf("; %d is the first that takes %d bytes (a byte holds 7 bits, one of them the sign: up to %d), so this record is a byte longer than the one before",
-		l.Number, len(l.Bytes), least-1)
+	return fmt.Sprintf("; %d is the first that takes %d bytes (7 bits a byte, less one for the sign: %s %d)",
+		l.Number, len(l.Bytes), reach(len(l.Bytes)-1), least-1)
 }
 
 func timestampDeltaWords(b *format.Batch, delta int64) string {
@@ -215,6 +233,9 @@ func timestampDeltaWords(b *format.Batch, delta int64) string {
 		return "does not count: all records of this batch have its append time"
 	}
 	sum := b.BaseTimestamp + delta
+	if delta < 0 {
+		return fmt.Sprintf("%d − %d = %s", b.BaseTimestamp, uint64(-delta), instant(sum))
+	}
 	return fmt.Sprintf("%d + %d = %s", b.BaseTimestamp, delta, instant(sum))
 }
 

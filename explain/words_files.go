@@ -107,6 +107,9 @@ func (e *explainer) snapshotWords(l *format.Leaf, name string) string {
 		}
 		return "last offset of its last batch"
 	case "offsetDelta":
+		if n["lastOffset"] < 0 {
+			return "no data batch is remembered"
+		}
 		return fmt.Sprintf("that batch began at offset %d with sequence %d", n["lastOffset"]-v, format.DecrementSequence(int32(n["lastSequence"]), int32(v)))
 	case "timestamp":
 		return instant(v) + ": latest of that batch, or of the marker; it expires a day later (producer.id.expiration.ms)"

@@ -1,5 +1,7 @@
 package format
 
+import "strings"
+
 // Kind is what a file is, told by its name alone.
 type Kind uint8
 
@@ -77,6 +79,15 @@ func (k Kind) String() string { return k.Info().ID }
 
 // Title is the kind's name for use inside a sentence.
 func (k Kind) Title() string { return k.Info().Title }
+
+// ATitle is the title with its article: "an offset index", "a segment".
+func (k Kind) ATitle() string {
+	title := k.Title()
+	if strings.IndexAny(title, "aeiou") == 0 {
+		return "an " + title
+	}
+	return "a " + title
+}
 
 // IsSegmentFile reports whether the kind belongs to one segment: the log itself or one of its three indexes. A producer
 // snapshot does not: its offset need not be a segment's.

@@ -144,8 +144,8 @@ func (f *File) ReadSmall(limit int64) ([]byte, error) {
 	}
 	defer file.Close()
 	if size > limit {
-		return nil, fmt.Errorf("%s: %w: it has %d bytes, and a %s is read up to %d",
-			f.Display, format.ErrTooLarge, size, f.Kind().Title(), limit)
+		return nil, fmt.Errorf("%s: %w: it has %d bytes, and %s is read up to %d",
+			f.Display, format.ErrTooLarge, size, f.Kind().ATitle(), limit)
 	}
 	return f.readAt(file, make([]byte, size))
 }

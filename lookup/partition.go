@@ -72,7 +72,7 @@ func fromFile(f *logdir.File) (*Partition, error) {
 	switch f.Kind() {
 	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
 	default:
-		return nil, fmt.Errorf("%s: a %s; look-ups are made in a partition directory or a .log file", f.Display, f.Kind().Title())
+		return nil, fmt.Errorf("%s: %s; look-ups are made in a partition directory or a .log file", f.Display, f.Kind().ATitle())
 	}
 	base, err := f.RequireBase()
 	if err != nil {

@@ -85,7 +85,7 @@ func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) 
 		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
-		finding.Message = fmt.Sprintf("the name of a %s should be an offset; a broker does not start with this file in the directory", kind.Title())
+		finding.Message = fmt.Sprintf("the name of %s should be an offset; a broker does not start with this file in the directory", kind.ATitle())
 	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base, kind):
 		finding.Code = "odd-file-name"
 		want := format.SegmentFileName(n.Base, kind)
