@@ -1,9 +1,12 @@
 package explain
 
 import (
+	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 
+	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/render"
 )
@@ -56,6 +59,36 @@ func TestLongerByAByte(t *testing.T) {
 	}
 	if !strings.Contains(text, "64: bytes of this record that follow; 64 is the first that takes 2 bytes (7 bits a byte, less one for the sign: 1 byte reaches 63)\n") {
 		t.Errorf("a length of 64 does not say why it takes 2 bytes\n%s", text)
+	}
+}
+
+// TestEmptiedOrOverwritten: a batch that counts no record was emptied by the cleaner only if nothing follows its header.
+func TestEmptiedOrOverwritten(t *testing.T) {
+	const cleaner, overwritten = "the cleaner keeps the header", "the header counts no record, so nobody reads them"
+	whole := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
+	zeroed := bytes.Clone(whole)
+	clear(zeroed[57:])
+	emptied := bytes.Clone(whole[:format.BatchHeaderSize])
+	binary.BigEndian.PutUint32(emptied[8:], format.BatchHeaderSize-12)
+	clear(emptied[57:])
+	for _, c := range []struct {
+		data          []byte
+		says, notSays string
+	}{{zeroed, overwritten, cleaner}, {emptied, cleaner, overwritten}} {
+		text, _, err := runFile(t, "x-0/00000000000000000000.log", c.data, Options{})
+		if err != nil || !strings.Contains(text, c.says) || strings.Contains(text, c.notSays) || strings.Contains(text, "removed") != (c.says == cleaner) {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+// TestUnknownCodec: what no codec can open is not called the rest of a stream.
+func TestUnknownCodec(t *testing.T) {
+	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
+	data[22] |= 7
+	text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{})
+	if err != nil || strings.Contains(text, "end of the stream") || !strings.Contains(text, "a codec that Kafka does not have") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 

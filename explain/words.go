@@ -22,6 +22,9 @@ func (e *explainer) words(l *format.Leaf, name string) (meaning string, good boo
 	case format.RoleTornTail, format.RoleDamage:
 		return e.holeWords(), false
 	case format.RoleUnreadable:
+		if l.Fault == nil && uncounted(l.Batch) {
+			return "the header counts no record, so nobody reads them", false
+		}
 		return "cannot be read behind the fault", false
 	case format.RoleStray:
 		return "bytes that belong to no entry; a broker ignores them", false
@@ -102,8 +105,16 @@ func attributeWords(b *format.Batch) string {
 	return strings.Join(parts, " · ")
 }
 
+// uncounted reports whether a batch has bytes where its records would be, but counts none, which the cleaner does not write.
+func uncounted(b *format.Batch) bool {
+	return b != nil && !b.Legacy() && b.Count == 0 && b.Size() > format.BatchHeaderSize
+}
+
 func lastDeltaWords(b *format.Batch) string {
 	text := fmt.Sprintf("last offset %d + %d = %d", b.BaseOffset, b.LastOffsetDelta, b.LastOffset)
+	if uncounted(b) {
+		return text
+	}
 	if gone := int64(b.LastOffsetDelta) + 1 - int64(b.Count); gone > 0 && b.Count >= 0 {
 		left := "no record is"
 		if b.Count > 0 {
@@ -130,7 +141,7 @@ func maxTimestampWords(b *format.Batch) string {
 		return "none"
 	case b.TimestampType() == format.LogAppendTime:
 		return instant(b.MaxTimestamp) + ": when the leader appended it, and the timestamp of all records, whatever they say"
-	case b.Count == 0:
+	case b.Count == 0 && !uncounted(b):
 		return instant(b.MaxTimestamp) + ": the latest of the records that were here; the time index and retention go by it"
 	}
 	return instant(b.MaxTimestamp) + ": the latest record's; the time index and retention go by it"
@@ -155,7 +166,10 @@ func producerWords(b *format.Batch, name string) string {
 		}
 		return fmt.Sprintf("of the first record; the last has %d, so the producer's next batch begins with %d", b.LastSequence(), format.NextSequence(b.LastSequence()))
 	case "recordsCount":
-		if b.Count == 0 {
+		switch {
+		case uncounted(b):
+			return fmt.Sprintf("none, though %s follow: no batch that Kafka writes is like this", bytesOf(b.Size()-format.BatchHeaderSize))
+		case b.Count == 0:
 			return "no record is left: the cleaner keeps the header for its offsets or the producer's last sequence"
 		}
 		return "records that are here"

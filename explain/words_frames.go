@@ -132,6 +132,9 @@ func compressedWords(l *format.Leaf, name string) string {
 	case "deflate":
 		return "deflate data, one stream of bits"
 	case "trailing":
+		if l.Batch != nil && l.Batch.Codec() > format.CodecZstd {
+			return "compressed with a codec that Kafka does not have, so nobody can read them"
+		}
 		return "behind the end of the stream; nobody reads it"
 	case "data":
 		return "the block's data"

@@ -116,6 +116,15 @@ func onDisk(k format.KindInfo) string {
 	return k.Name
 }
 
+// TestKindTitlesWithArticle: a title can be put into a sentence.
+func TestKindTitlesWithArticle(t *testing.T) {
+	for kind, want := range map[format.Kind]string{format.KindLog: "a segment", format.KindOffsetIndex: "an offset index", format.KindTimeIndex: "a time index"} {
+		if got := kind.ATitle(); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+	}
+}
+
 // TestKindsComplete holds every line of Kinds to the rule: a section in docs/format, a real file, a decoder that the fuzz
 // target below feeds with it.
 func TestKindsComplete(t *testing.T) {
