@@ -90,7 +90,7 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 		return usageErrorf("--offset, --position, --entry and --all choose what to show: give one of them")
 	}
 	if text, ok := docs.Finding(arg); ok {
-		if chosen > 0 || o.Format != "text" {
+		if chosen > 0 || o.Format != "text" || o.HTML != "" {
 			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg, arg)
 		}
 		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg), text)
