@@ -133,3 +133,35 @@ func TestPredictEqualBatchesAtOnce(t *testing.T) {
 		t.Errorf("2^50 records: %+v, %v", batches, err)
 	}
 }
+
+// TestCostsAreThoseOfARealBatch: the 65th record is told of where a batch can hold one, with the right reason, and all numbers
+// are written alike.
+func TestCostsAreThoseOfARealBatch(t *testing.T) {
+	small := SizeOptions{Records: 3, KeyBytes: -1, ValueBytes: 11, BatchSize: 16384}
+	stepped := small
+	stepped.TimestampStepMs = 1
+	large := SizeOptions{Records: 3, KeyBytes: -1, ValueBytes: 20000, BatchSize: 16384}
+	for _, c := range []struct {
+		o    SizeOptions
+		want string
+	}{
+		{small, "A record has 18 bytes: 11 of key, value and headers, 7 of lengths and deltas;\nthe 65th of a batch has 19, since its offset delta, 64,"},
+		{stepped, "the 65th of a batch has 20, since among other things its offset delta, 64,"},
+		{large, "A record has 20,011 bytes: 20,000 of key, value and headers, 11 of lengths and deltas.\n"},
+	} {
+		if got := c.o.costs(); !strings.Contains(got, c.want) {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestPerRecord(t *testing.T) {
+	for _, c := range []struct {
+		bytes, records int64
+		want           string
+	}{{79, 1, "79.00 bytes"}, {60216, 3, "20,072.00 bytes"}, {1999, 2, "999.50 bytes"}, {1999999, 2, "999,999.50 bytes"}, {5, 0, "no bytes"}} {
+		if got := perRecord(c.bytes, c.records); got != c.want {
+			t.Errorf("%d in %d: %s", c.bytes, c.records, got)
+		}
+	}
+}

@@ -57,7 +57,12 @@ func perRecord(bytes, records int64) string {
 	if records == 0 {
 		return "no bytes"
 	}
-	return strconv.FormatFloat(float64(bytes)/float64(records), 'f', 2, 64) + " bytes"
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(float64(bytes)/float64(records), 'f', 2, 64), ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return whole + " bytes"
+	}
+	return render.Count(n) + "." + fraction + " bytes"
 }
 
 // shape words what each record has.
@@ -94,13 +99,13 @@ func (b *PredictedBatch) why(o *SizeOptions) string {
 	}
 	limit := render.Count(b.Limit) + ", batch.size"
 	if b.Limit != o.BatchSize {
-		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %d", render.Count(b.Limit),
-			format.BatchHeaderSize, maxRecordOverhead, o.content())
+		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %s", render.Count(b.Limit),
+			format.BatchHeaderSize, maxRecordOverhead, render.Count(o.content()))
 	}
 	if o.Codec != format.CodecNone {
-		return fmt.Sprintf("estimated at %s; with the next record of %d it would be over %s", render.Count(b.Filled), b.Next, limit)
+		return fmt.Sprintf("estimated at %s; with the next record of %s it would be over %s", render.Count(b.Filled), render.Count(b.Next), limit)
 	}
-	return fmt.Sprintf("%s + %d for the next record > %s", render.Count(b.Filled), b.Next, limit)
+	return fmt.Sprintf("%s + %s for the next record > %s", render.Count(b.Filled), render.Count(b.Next), limit)
 }
 
 // costs explains the bytes of one record.
@@ -110,10 +115,14 @@ func (o *SizeOptions) costs() string {
 	for _, h := range o.Headers {
 		payload += h[0] + max(h[1], 0)
 	}
-	text := fmt.Sprintf("A batch has a header of %d bytes. A record has %s: %d of key, value and headers, %d of lengths and deltas", format.BatchHeaderSize,
-		bytesOf(first), payload, first-payload)
-	if later := format.RecordSize(64*o.TimestampStepMs, 64, o.content()); later > first {
-		text += fmt.Sprintf(";\nthe 65th of a batch has %d, since among other things its offset delta, 64, no longer fits into one byte", later)
+	text := fmt.Sprintf("A batch has a header of %d bytes. A record has %s: %s of key, value and headers, %d of lengths and deltas", format.BatchHeaderSize,
+		bytesOf(first), render.Count(payload), first-payload)
+	if o.Codec != format.CodecNone || first <= (o.BatchSize-format.BatchHeaderSize)/65 { // a batch may hold so many
+		later, since := format.RecordSize(64*o.TimestampStepMs, 64, o.content()), "since"
+		if later > first+1 {
+			since = "since among other things"
+		}
+		text += fmt.Sprintf(";\nthe 65th of a batch has %s, %s its offset delta, 64, no longer fits into one byte", render.Count(later), since)
 	}
 	return text + ".\n"
 }
