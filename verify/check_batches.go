@@ -81,13 +81,11 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 		nextOffset = next.BaseOffset
 		place.LastOffset = next.BaseOffset - 1
 	}
-	if next == nil {
-		if last, ok := unflipped(b); ok {
-			place.LastOffset = last
-		}
-		if end := p.endOf(seg); end > place.FirstOffset {
-			place.LastOffset = end - 1
-		}
+	if end := p.endOf(seg); next == nil && end > place.FirstOffset {
+		place.LastOffset = end - 1
+	}
+	if last, ok := unflipped(b); ok {
+		place.LastOffset = last
 	}
 	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil || next.BaseOffset != b.NextOffset(),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
@@ -118,14 +116,18 @@ func goesOn(f *Finding, pos, offset int64) {
 	f.Evidence = append(f.Evidence, Evidence{"next intact batch", "", place})
 }
 
-// unflipped is the last offset of a batch if one flipped bit in its last offset delta is what is wrong.
+// unflipped is the last offset of a batch if one flipped bit is all that is wrong with it.
 func unflipped(b *format.Batch) (int64, bool) {
 	const from, to = 23, 27 // the bytes of the last offset delta
 	pos, bit, ok := b.FlippedBit()
-	if at := pos - b.Pos; ok && !b.Legacy() && at >= from && at < to {
-		return b.BaseOffset + int64(b.LastOffsetDelta^1<<(8*(to-1-at)+int64(bit))), true
+	if !ok || b.Legacy() {
+		return 0, false
 	}
-	return 0, false
+	delta := b.LastOffsetDelta
+	if at := pos - b.Pos; at >= from && at < to {
+		delta ^= 1 << (8*(to-1-at) + int64(bit))
+	}
+	return b.BaseOffset + int64(delta), true
 }
 
 // batchPlace is the place of a batch that cannot be read: a compressed message has only its last offset in the header.

@@ -73,6 +73,9 @@ type offsetOrder struct {
 	outlier        placed
 	missing        int64
 	outlierFinding *Finding
+	// visible is a finding in a compacted log about the batch visibleAt, unless what follows shows that doubted is wrong.
+	visible            *Finding
+	visibleAt, doubted placed
 	// stretch is the finding about offsets that went back, as long as they have not caught up.
 	stretch *Finding
 	// emptied is the last segment without batches since prev.
@@ -88,6 +91,9 @@ func (o *offsetOrder) begin(seg *segment) {
 }
 
 func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
+	if o.visible != nil {
+		o.confirm(b)
+	}
 	if o.started && !o.waiting && b.BaseOffset == o.prev.next && o.prev.seg == seg && o.prev.next >= o.high {
 		// The hot path: the batch follows the one before.
 		p := &o.prev
@@ -231,7 +237,7 @@ func (o *offsetOrder) misnamed(b placed) {
 	if o.started && o.prev.next == b.base {
 		why = ", where the segment before ends"
 	}
-	o.found(b, Finding{Code: "segment-name", Place: b.place(),
+	o.found(b, Finding{Code: "segment-name", Place: b.place(), from: min(b.base, b.seg.base), until: max(b.next, b.seg.base+1),
 		Message:  fmt.Sprintf("the segment is named %d, but begins at offset %d%s; look-ups near its beginning go wrong", b.seg.base, b.base, why),
 		Evidence: []Evidence{{"base offset in the name", itoa(b.base), itoa(b.seg.base)}}})
 }
@@ -241,7 +247,7 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	switch {
 	case next == nil && (o.ends(c, want+c.length()) || c.base-want > math.MaxInt32):
 		o.wrongBase(c, want, nil)
-	case next == nil || next.base >= c.next || next.base < want:
+	case next == nil || next.base >= c.next || next.base < want || c.same(next):
 		o.ahead(c, want)
 	case next.base == want+c.length(), o.unsure && next.base > want+c.length():
 		o.wrongBase(c, next.base-c.length(), next)
@@ -251,6 +257,18 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 			Related: []Place{c.place()}})
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
+	case c.count > 0 && next.base > c.base && next.base >= c.counted():
+		o.wrongLast(c, next.base, next)
+		c.next = next.base
+		o.accept(c)
+	case o.p.compacted && c.base-want <= math.MaxInt32:
+		// Offsets are missing everywhere, so that c may be right and the next one wrong. The one behind that will tell.
+		o.visible = o.found(c, Finding{Code: "offset-order", Place: next.place(), from: want, until: c.next,
+			Message: fmt.Sprintf("offsets go back from %d to %d", c.next-1, next.base),
+			Related: []Place{c.place()}})
+		o.visibleAt, o.doubted = *next, c
+		c.base, c.next = want, next.base
+		o.accept(c)
 	default:
 		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, until: c.next,
 			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch begins at %d", c.base, want,
@@ -260,6 +278,19 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 		c.base, c.next = want, next.base
 		o.accept(c)
 	}
+}
+
+// confirm looks at the batch behind one whose offsets went back: if it is below the one before too, that one was too high.
+func (o *offsetOrder) confirm(b *format.Batch) {
+	if b.Pos == o.visibleAt.pos {
+		return
+	}
+	if b.BaseOffset >= o.visibleAt.next && b.BaseOffset < o.doubted.next {
+		f := o.visible
+		f.Place, f.Related = o.doubted.place(), []Place{o.visibleAt.place()}
+		f.Message = fmt.Sprintf("the batch begins at offset %d, but those behind it at %d and %d", o.doubted.base, o.visibleAt.base, b.BaseOffset)
+	}
+	o.visible = nil
 }
 
 // ends reports whether a witness says that the log ended at the offset behind c: the name of the next segment, or a producer
@@ -307,7 +338,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.high = c.base
 		o.accept(c)
 	default:
-		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(),
+		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: min(c.base, want), until: max(c.next, want+c.length()),
 			Message:  fmt.Sprintf("offsets go back from %d to %d", want-1, c.base),
 			Evidence: []Evidence{{"base offset", itoa(want) + " or more", itoa(c.base)}},
 			Related:  []Place{prev.place()}})

@@ -381,8 +381,12 @@ func (c *entryCheck) contradict(certain bool, wanted, got, what string) {
 	if wanted != "" {
 		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), wanted, got}}
 	}
+	if known := c.want.CurrentTxnFirstOffset; c.known && known != e.CurrentTxnFirstOffset {
+		f.from, f.until = max(0, min(known, e.CurrentTxnFirstOffset)), c.file.Name.Base // a marker between them may be what differs
+	}
 	if c.index < 0 {
 		f.Len = -1
+		f.from, f.until = e.CurrentTxnFirstOffset, c.file.Name.Base // the marker that would end it is somewhere between
 		f.Message = fmt.Sprintf("the snapshot has for producer %d %s; a broker that loads it would not know the transaction", e.ProducerID, what)
 	}
 	want, known := c.want, c.known

@@ -140,7 +140,10 @@ var traits = map[string]trait{
 	"batch-crc-mismatch":  hides,
 	"batch-magic":         0,
 	"batch-length":        0,
-	"batch-count":         moves,
+	"batch-count":         moves | hides,
+	"batch-codec":         hides,
+	"records-undecodable": hides,
+	"record-malformed":    hides,
 	"record-offset":       moves,
 	"damaged-bytes":       moves | hides,
 	"torn-tail":           moves | hides,
@@ -201,6 +204,8 @@ func explains(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	of, by := traits[effect.Code], traits[cause.Code]
 	switch {
+	case cause.Severity == Note && effect.Severity > Note:
+		return false // where nothing is wrong nothing follows
 	case cause.base == effect.base && explainsInSegment(cause, effect), explainsState(cause, effect):
 		return true
 	case by&(moves|hides) == 0 || from < 0:
@@ -304,6 +309,7 @@ func explainsState(cause, effect *Finding) bool {
 		return moved && from >= 0 && from < effect.until && to+1 >= effect.from
 	case "snapshot-content":
 		// The batch that the entry is about was found to be wrong.
+		overlap = overlap || effect.until > 0 && cause.FirstOffset >= effect.from && cause.FirstOffset < effect.until
 		return cause.Severity > Note && cause.logPos >= 0 && cause.base >= 0 && overlap
 	case "offset-gap":
 		return cause.Code == "leftover-swap" && overlap
