@@ -173,6 +173,9 @@ func (o *explainSizeOptions) replay(ctx context.Context, env *Env, fs *pflag.Fla
 		codecs = []format.Codec{codecNamed(o.Codec)}
 	}
 	r, err := explain.ReplayFile(ctx, f, sizes, codecs, o.MaxBatchBytes)
+	if errors.Is(err, format.ErrTooLarge) {
+		return fmt.Errorf("%s: %w; give a larger --max-batch-bytes", f.Display, err)
+	}
 	if err != nil {
 		return err
 	}

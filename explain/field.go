@@ -43,6 +43,9 @@ func (e *explainer) leaf(l format.Leaf) error {
 	if !e.opts.Terse {
 		f.meaning, f.good = e.words(&f.Leaf, name)
 	}
+	if f.hidden && f.Role == format.RoleDamage && f.Fault != nil { // what was read there as a length are bytes, too
+		f.Fault = &format.Error{What: f.Fault.What, Pos: f.Fault.Pos, Err: f.Fault.Err}
+	}
 	return e.sink.field(&f)
 }
 

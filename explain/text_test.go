@@ -92,6 +92,18 @@ func TestUnknownCodec(t *testing.T) {
 	}
 }
 
+// TestRedactedDamage: what stands where a length should be is not told as a number either.
+func TestRedactedDamage(t *testing.T) {
+	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
+	data = append(data, strings.Repeat("RBAG", 20)...)
+	for _, output := range []Output{Text, JSON} {
+		text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{All: true, Output: output, Payload: render.PayloadRedacted})
+		if err != nil || strings.Contains(text, "13800738") || !strings.Contains(text, "truncated") {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
 // TestProducerWithoutData: a snapshot's entry of a producer that only has a marker names no batch.
 func TestProducerWithoutData(t *testing.T) {
 	text := runText(t, "4.4.0/transactions/__consumer_offsets-0/00000000000000000006.snapshot", Options{All: true})

@@ -136,6 +136,8 @@ func compressedWords(l *format.Leaf, name string) string {
 			return "compressed with a codec that Kafka does not have, so nobody can read them"
 		}
 		return "behind the end of the stream; nobody reads it"
+	case "name", "comment":
+		return "text that ends in a zero byte; Java writes none"
 	case "data":
 		return "the block's data"
 	}
