@@ -3,7 +3,7 @@
 //
 // Without -dir it writes segments of six shapes itself, by repeating the batches of real segments with rising offsets (a base
 // offset lies outside a batch's checksum). With -dir it takes DIR/SHAPE/*.log. The real tool is run if KSEG_ORACLE_LIB names
-// a folder with Kafka's jars.
+// a folder with Kafka's jars: kafka-dump-log beside dump, LogSegment.recover beside the rebuilding of indexes.
 package main
 
 import (
@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -30,14 +32,45 @@ var shapes = []struct{ name, model string }{
 	{"gzip", "4.4.0/codecs/codec-gzip-createtime-0/00000000000000000000.log"},
 }
 
-// works are the command lines to time, and the real tool's flags that do the same; nil where it can't.
-var works = []struct {
-	name  string
-	ours  []string
-	tools []string
-}{
-	{"dump", []string{"dump"}, []string{}},
-	{"dump --records", []string{"dump", "--records"}, []string{"--print-data-log"}},
+// work is a command line to time, and what does the same in Kafka, nil if nothing does.
+type work struct {
+	name string
+	ours []string // OUT stands for a folder that is not there
+	real func(lib, segment string, runs int) (time.Duration, error)
+}
+
+var works = []work{
+	{"dump", []string{"dump"}, dumpLog()},
+	{"dump --records", []string{"dump", "--records"}, dumpLog("--print-data-log")},
+	{"verify --level crc", []string{"verify", "--level", "crc"}, nil},
+	{"verify", []string{"verify"}, nil},
+	{"verify --rebuild", []string{"verify", "--rebuild", "OUT"}, recovery},
+}
+
+// dumpLog times the real kafka-dump-log with these flags.
+func dumpLog(flags ...string) func(lib, segment string, runs int) (time.Duration, error) {
+	return func(lib, segment string, runs int) (time.Duration, error) {
+		args := []string{"-Xmx2g", "-cp", filepath.Join(lib, "*"), "org.apache.kafka.tools.DumpLogSegments", "--files", segment}
+		return best(runs, func() error { return command("java", append(args, flags...)...) }), nil
+	}
+}
+
+// recovery times LogSegment.recover on a copy of the segment's folder; the start of Java does not count.
+func recovery(lib, segment string, runs int) (time.Duration, error) {
+	shortest := time.Duration(1<<63 - 1)
+	for range runs {
+		out, err := exec.Command("java", "-Xmx2g", "-cp", filepath.Join(lib, "*"), filepath.Join("verify", "oracle", "Recovery.java"),
+			"time", "4096", "86400000", filepath.Dir(segment)).Output()
+		if err != nil {
+			return 0, fmt.Errorf("recovery: %w", err)
+		}
+		took, err := time.ParseDuration(strings.TrimSpace(string(out)))
+		if err != nil {
+			return 0, err
+		}
+		shortest = min(shortest, took)
+	}
+	return shortest.Round(10 * time.Microsecond), nil
 }
 
 func main() {
@@ -91,13 +124,27 @@ func timeSegment(table *tabwriter.Writer, kseg, segment string, runs int) error 
 	}
 	mib := float64(len(data)) / (1 << 20)
 	bare := best(runs, func() error { return bareLoop(data) })
+	out := filepath.Join(filepath.Dir(kseg), "rebuilt")
 	for _, w := range works {
-		ours := best(runs, func() error { return command(kseg, append(w.ours, segment)...) })
+		args := append(slices.Clone(w.ours), segment)
+		for i := range args {
+			if args[i] == "OUT" {
+				args[i] = out
+			}
+		}
+		ours := best(runs, func() error {
+			if err := os.RemoveAll(out); err != nil {
+				return err
+			}
+			return command(kseg, args...)
+		})
 		line := fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.0f\t%s", filepath.Base(filepath.Dir(segment)), mib, w.name, ours, mib/ours.Seconds(), bare)
 		tool, ratio := "", ""
-		if lib := os.Getenv("KSEG_ORACLE_LIB"); lib != "" {
-			args := append([]string{"-Xmx2g", "-cp", filepath.Join(lib, "*"), "org.apache.kafka.tools.DumpLogSegments", "--files", segment}, w.tools...)
-			t := best(runs, func() error { return command("java", args...) })
+		if lib := os.Getenv("KSEG_ORACLE_LIB"); lib != "" && w.real != nil {
+			t, err := w.real(lib, segment, runs)
+			if err != nil {
+				return err
+			}
 			tool, ratio = t.String(), fmt.Sprintf("%.1f", t.Seconds()/ours.Seconds())
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t\n", line, tool, ratio)

@@ -28,6 +28,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  *
  *   Recovery segments INTERVAL EXPIRATION DIR...   each segment by itself: a line DIR BASE KEPT INDEX TIMEINDEX TXNINDEX, or DIR BASE EXCEPTION
  *   Recovery load     INTERVAL EXPIRATION DIR...   all of a partition after an unclean stop: a line DIR OFFSET SNAPSHOT for each snapshot then
+ *   Recovery time     INTERVAL EXPIRATION DIR      how long recovery of the first segment takes: a line like 1234us
  *
  * Files are in hexadecimal digits, "-" if there is none and "." if it is empty; of DIR only the last two names are printed.
  */
@@ -48,6 +49,10 @@ public final class Recovery {
                 load(dir, label, config, expiration);
                 continue;
             }
+            if (args[0].equals("time")) {
+                time(dir, config, expiration);
+                continue;
+            }
             for (long base : bases(dir)) System.out.println(label + " " + base + " " + recover(dir, base, config, expiration));
         }
         Runtime.getRuntime().halt(0);
@@ -61,9 +66,7 @@ public final class Recovery {
             for (long b : bases(dir)) segments.add(LogSegment.open(dir.toFile(), b, config, Time.SYSTEM, true, 0, false, ""));
             UnifiedLog.rebuildProducerState(producers, segments, 0, base, Time.SYSTEM, false, "");
             Files.deleteIfExists(dir.resolve("leader-epoch-checkpoint"));
-            LeaderEpochFileCache epochs = new LeaderEpochFileCache(NAME,
-                new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(dir.toFile()), new LogDirFailureChannel(1)), SCHEDULER);
-            segments.get(base).get().recover(producers, epochs);
+            segments.get(base).get().recover(producers, epochs(dir));
             segments.close();
             String stem = LogFileUtils.filenamePrefixFromOffset(base);
             return Files.size(dir.resolve(stem + ".log")) + " " + hex(dir.resolve(stem + ".index")) + " "
@@ -88,6 +91,26 @@ public final class Recovery {
         } finally {
             remove(dir);
         }
+    }
+
+    private static void time(Path source, LogConfig config, int expiration) throws IOException {
+        Path dir = copy(source);
+        try {
+            ProducerStateManager producers = producers(dir, expiration);
+            LeaderEpochFileCache epochs = epochs(dir);
+            LogSegment segment = LogSegment.open(dir.toFile(), bases(dir).get(0), config, Time.SYSTEM, true, 0, false, "");
+            long start = System.nanoTime();
+            segment.recover(producers, epochs);
+            System.out.println((System.nanoTime() - start) / 1000 + "us");
+            segment.close();
+        } finally {
+            remove(dir);
+        }
+    }
+
+    private static LeaderEpochFileCache epochs(Path dir) throws IOException {
+        return new LeaderEpochFileCache(NAME,
+            new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(dir.toFile()), new LogDirFailureChannel(1)), SCHEDULER);
     }
 
     private static ProducerStateManager producers(Path dir, int expiration) throws IOException {
