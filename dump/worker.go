@@ -244,7 +244,7 @@ func (w *worker) anyRecord(b *format.Batch) bool {
 
 func checksumProblem(b *format.Batch, computed uint32) problem {
 	if !b.Legacy() && len(b.Raw) < format.BatchHeaderSize {
-		return damageAt(b, fmt.Sprintf("batch of %d bytes: shorter than its header of 61", len(b.Raw)))
+		return damageAt(b, fmt.Sprintf("the batch of offsets %s has %d bytes: fewer than its header of 61", span(b.BaseOffset, b.LastOffset), len(b.Raw)))
 	}
 	text := fmt.Sprintf("checksum mismatch in the batch of offsets %s: stored %d, computed %d", span(b.BaseOffset, b.LastOffset), b.CRC, computed)
 	if pos, bit, ok := b.FlippedBit(); ok {
