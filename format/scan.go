@@ -232,12 +232,17 @@ func (s *Scanner) findHole(why error) {
 	if doubted {
 		from = last.Pos
 	}
-	if from == s.pos && (allZero(rest) || tornWrapper(rest, s.expected, s.base)) {
-		h.Kind, h.Len = s.tailKind(rest), int64(len(rest))
+	if from == s.pos && allZero(rest) {
+		h.Kind, h.Len = ZeroTail, int64(len(rest))
 		s.setHole(h, int64(len(s.data)))
 		return
 	}
-	next, ok := s.search(from+1, int64(len(s.data)), nil)
+	var fits func(*Batch) bool
+	if tornWrapper(rest, s.expected, s.base) {
+		last := int64(binary.BigEndian.Uint64(rest))
+		fits = func(b *Batch) bool { return b.BaseOffset > last }
+	}
+	next, ok := s.search(from+1, int64(len(s.data)), fits)
 	h.GaveUp = s.budget < 0
 	if !ok {
 		h.Kind, h.Len = s.tailKind(rest), int64(len(rest))
@@ -350,8 +355,8 @@ func TornBatch(b []byte, expected, base int64) bool {
 }
 
 // tornWrapper reports whether b, the end of a file, is a message of magic 0 or 1 that breaks off, with an inner length that
-// agrees with the outer one. What looks intact inside are then messages of the payload: a wrapper's, where the codec
-// stored them as they are.
+// agrees with the outer one. What looks intact inside and has no higher offset is then a message of the payload: a wrapper's,
+// where the codec stored it as it is.
 func tornWrapper(b []byte, expected, base int64) bool {
 	if len(b) <= MagicPrefix || b[16] > 1 || !TornBatch(b, expected, base) {
 		return false

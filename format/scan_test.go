@@ -96,7 +96,7 @@ func legacyMessage(dst []byte, offset int64, magic, attributes byte, value []byt
 }
 
 // A codec stores what it cannot compress, so that a torn wrapper holds intact messages. It is a torn tail all the same,
-// wherever the file is cut.
+// wherever the file is cut; but what follows a wrapper of which a piece is missing is found.
 func TestTornWrapperOfStoredMessages(t *testing.T) {
 	noise := make([]byte, 300)
 	rand.New(rand.NewSource(1)).Read(noise)
@@ -121,6 +121,11 @@ func TestTornWrapperOfStoredMessages(t *testing.T) {
 			if !s.Next() || s.Hole() == nil || s.Hole().Kind != format.TornTail || s.Hole().Pos != int64(whole) || s.Next() {
 				t.Fatalf("magic %d cut to %d bytes: %+v", magic, cut, s.Hole())
 			}
+		}
+		behind := legacyMessage(slices.Clone(log[:len(log)-300]), 8, magic, 0, nil)
+		want := [][2]int64{{0, 4}, {-1 - int64(whole), int64(len(log) - 300)}, {int64(len(log) - 300), 8}}
+		if got := scanned(behind, format.TrustLengths); !slices.Equal(got, want) {
+			t.Errorf("magic %d: %v, want %v", magic, got, want)
 		}
 	}
 }
