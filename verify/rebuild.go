@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"kseg/format"
@@ -451,7 +452,7 @@ func (x *recovery) addProducer(b *format.Batch) bool {
 	if err == nil && event.Ended {
 		return x.fail(x.txns.Add(event.Txn))
 	}
-	if err != nil && !x.fatal(err) {
+	if err != nil && !fatal(err, b) {
 		x.err, x.outcome = err, RebuiltCut
 		return false
 	}
@@ -459,8 +460,14 @@ func (x *recovery) addProducer(b *format.Batch) bool {
 }
 
 // fatal reports whether a broker gives up loading a partition because of the error.
-func (x *recovery) fatal(err error) bool {
-	return errors.Is(err, format.ErrTxnState) || errors.Is(err, format.ErrMarker) || errors.Is(err, format.ErrTooLarge)
+func fatal(err error, b *format.Batch) bool {
+	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var e *format.Error
+	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
 }
 
 // fail notes an error that ends recovery; it is true if there is none.
