@@ -10,9 +10,9 @@ import (
 
 // Bounds of a run: enough work to be worth handing to a worker, little enough to keep memory small.
 const (
-	runBytes   = 1 << 20
+	runBytes   = 256 << 10
 	runBatches = 4096
-	flushBytes = 1 << 20
+	flushBytes = 4 << 20
 )
 
 // run is a stretch of whole batches that one worker prints, and the hole behind it.
