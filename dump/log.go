@@ -49,19 +49,19 @@ func logHead(f *logdir.File, base int64) []byte {
 
 // cutter walks a file's headers and cuts it into runs.
 type cutter struct {
-	d     *dumper
-	f     *logdir.File
-	data  []byte
-	end   int64 // of what --max-bytes lets be looked at
-	scan  *format.Scanner
-	order order
-	ready int64 // position up to which the pages were asked for
+	d      *dumper
+	f      *logdir.File
+	data   []byte
+	end    int64 // of what --max-bytes lets be looked at
+	scan   *format.Scanner
+	order  order
+	copies bool // the runs have copies of their bytes
 }
 
 // newCutter begins where the filters allow. Like the real tool it takes for a batch what a size field spans; unlike that
 // tool it also looks for intact batches in what is not intact, unless the real tool's output is wanted.
 func (d *dumper) newCutter(f *logdir.File, data []byte, base int64) *cutter {
-	c := &cutter{d: d, f: f, data: data, end: int64(len(data)), order: newOrder(f, base), scan: format.NewScanner(data, d.seek(f, data, base), base)}
+	c := &cutter{d: d, f: f, data: data, end: int64(len(data)), copies: true, order: newOrder(f, base), scan: format.NewScanner(data, d.seek(f, data, base), base)}
 	if d.opts.MaxBytes != nil {
 		c.end = min(c.end, *d.opts.MaxBytes)
 	}
@@ -74,10 +74,14 @@ func (d *dumper) newCutter(f *logdir.File, data []byte, base int64) *cutter {
 
 // fill puts the next batches into r and reports whether there was anything.
 func (c *cutter) fill(r *run) bool {
-	c.prepare()
 	from := c.scan.Pos()
 	defer func() { r.span = c.data[min(from, c.scan.Pos()):c.scan.Pos()] }()
-	for r.bytes < runBytes && len(r.batches) < runBatches && c.scan.Next() {
+	c.load(r)
+	for r.bytes < runBytes && len(r.batches) < runBatches {
+		copied := c.scan.NextIn(r.copied, from)
+		if !copied && !c.scan.Next() {
+			break
+		}
 		if hole := c.scan.Hole(); hole != nil {
 			if hole.Stop+format.MagicPrefix >= c.end && c.end < int64(len(c.data)) {
 				c.scan.Stop()
@@ -86,16 +90,48 @@ func (c *cutter) fill(r *run) bool {
 			r.hole = c.hole(*hole)
 			return true
 		}
-		b := c.scan.Batch()
-		if b.End() > c.end || c.d.opts.Filter.beyond(b) {
+		if !c.add(r, copied, from) {
 			c.scan.Stop()
 			break
 		}
-		r.problems = c.order.check(r.problems, b)
-		r.batches = append(r.batches, *b)
-		r.bytes += b.Size()
 	}
 	return len(r.batches) > 0
+}
+
+// add puts the scanner's batch into r, unless the file is not to be looked at so far.
+func (c *cutter) add(r *run, copied bool, from int64) bool {
+	b := *c.scan.Batch()
+	if b.End() > c.end || c.d.opts.Filter.beyond(&b) {
+		return false
+	}
+	switch {
+	case copied:
+		b.Raw = r.copied[b.Pos-from : b.End()-from : b.End()-from]
+	case b.Size() > runBytes:
+		c.f.Prepare(b.Raw)
+	}
+	r.problems = c.order.check(r.problems, &b)
+	r.batches = append(r.batches, b)
+	r.bytes += b.Size()
+	return true
+}
+
+// load copies the bytes that the run will probably have: where each is looked at once and in order, that is cheaper than to
+// map their pages. Without a copy, after an error or at the end, the mapping serves, and says what is wrong with it.
+func (c *cutter) load(r *run) {
+	from := c.scan.Pos()
+	n := min(copyBytes, int64(len(c.data))-from)
+	if n <= 0 || !c.copies {
+		r.copied = r.copied[:0]
+		return
+	}
+	if r.copied == nil {
+		r.copied = make([]byte, copyBytes)
+	}
+	r.copied = r.copied[:n]
+	if c.f.Read(r.copied, from) != nil {
+		r.copied = r.copied[:0]
+	}
 }
 
 // hole takes over a hole. Where the real tool's output is wanted and that tool takes it for the end, it is the end.
@@ -106,19 +142,6 @@ func (c *cutter) hole(h format.Hole) *format.Hole {
 	}
 	c.order.skip(&h)
 	return &h
-}
-
-// prepare asks for the pages of the next window.
-func (c *cutter) prepare() {
-	const windowBytes = 8 << 20
-	if c.scan.Pos()+2*runBytes <= c.ready || c.ready == int64(len(c.data)) {
-		return
-	}
-	from := max(c.ready, c.scan.Pos())
-	c.ready = min(int64(len(c.data)), from+windowBytes)
-	if from < c.ready {
-		c.f.Prepare(c.data[from:c.ready])
-	}
 }
 
 func (c *cutter) inline(w *worker) error {
@@ -136,7 +159,7 @@ func (c *cutter) inline(w *worker) error {
 		if c.d.window.done() {
 			break
 		}
-		*r = run{batches: r.batches[:0], problems: r.problems[:0]}
+		r.reset()
 	}
 	return nil
 }

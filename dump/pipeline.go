@@ -10,8 +10,9 @@ import (
 
 // Bounds of a run: enough work to be worth handing to a worker, little enough to keep memory small.
 const (
-	runBytes   = 256 << 10
+	runBytes   = 448 << 10
 	runBatches = 4096
+	copyBytes  = runBytes + 32<<10 // with room for the last batch; one that does not fit is read where it is
 	flushBytes = 4 << 20
 )
 
@@ -23,6 +24,12 @@ type run struct {
 	hole     *format.Hole
 	bytes    int64
 	span     []byte // the part of the mapping that the run covers
+	copied   []byte // a copy of the bytes from the run's beginning on
+}
+
+// reset makes r ready to be filled again.
+func (r *run) reset() {
+	*r = run{batches: r.batches[:0], problems: r.problems[:0], copied: r.copied}
 }
 
 // problem is something wrong at a batch, said on stderr when the run's output is written.
@@ -73,7 +80,7 @@ func (p *pipeline) process(f *logdir.File, w *worker, r *run) {
 	}
 	w.abandon()
 	p.advance(err)
-	*r = run{batches: r.batches[:0], problems: r.problems[:0]}
+	r.reset()
 	p.free.Put(r)
 }
 

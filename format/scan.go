@@ -118,6 +118,22 @@ func (s *Scanner) Next() bool {
 	return true
 }
 
+// NextIn is Next for a plain batch that lies whole in window, a copy of the file's bytes from position at on: the file's
+// own bytes are not touched. It answers false, and changes nothing, where only Next can tell what is there.
+func (s *Scanner) NextIn(window []byte, at int64) bool {
+	if s.pos < at || s.pos >= at+int64(len(window)) {
+		return false
+	}
+	b, err := DecodeBatch(window, s.pos-at)
+	if err != nil || !saneHeader(&b) || !s.settled(b.BaseOffset) {
+		return false
+	}
+	b.Pos = s.pos
+	s.take(&b, true)
+	s.batch.Raw = s.data[b.Pos:b.End():b.End()]
+	return true
+}
+
 // take makes b the current batch.
 func (s *Scanner) take(b *Batch, sane bool) {
 	s.batch, s.isHole = *b, false
@@ -161,11 +177,16 @@ func (s *Scanner) leadsOn(b *Batch) bool {
 	return err == nil && saneHeader(&next)
 }
 
+// settled reports whether nothing that was handed out before a batch of offset base (-1: the file's end) is in doubt.
+func (s *Scanner) settled(base int64) bool {
+	return s.lengths == TrustBlindly || s.odd < 0 && (s.last < 0 || base >= 0 && base <= s.expected)
+}
+
 // unveil looks for intact batches in what was handed out last, if that is in doubt, up to the byte to, where the batch of
 // offset base begins (-1: the file ends): a wrong length may have jumped over them and hit a beginning again. What it
 // finds becomes a hole in front of them.
 func (s *Scanner) unveil(to, base int64) bool {
-	if s.lengths == TrustBlindly || s.odd < 0 && (s.last < 0 || base >= 0 && base <= s.expected) {
+	if s.settled(base) {
 		return false
 	}
 	from, low := s.odd, s.expected
