@@ -9,18 +9,9 @@ import (
 	"kseg/logdir"
 )
 
-// withLog calls fn with the bytes of the segment that f is an index of, or with nil if that is not there.
-func (d *dumper) withLog(f *logdir.File, fn func(log []byte) error) error {
-	log := f.Sibling(format.KindLog)
-	if log == nil {
-		d.say(f, "there is no .log beside it, so its entries are printed without being checked")
-		return fn(nil)
-	}
-	return log.View(fn)
-}
-
-// offsetIndex prints an .index and checks each entry against the log, as DumpLogSegments.dumpIndex does.
-func (d *dumper) offsetIndex(f *logdir.File) error {
+// withLog prints the title of an index and calls fn with its bytes, its base offset and the bytes of the segment it is an index
+// of; these are nil if that is not there.
+func (d *dumper) withLog(f *logdir.File, fn func(raw []byte, base int64, log []byte) error) error {
 	base, err := f.RequireBase()
 	if err != nil {
 		return err
@@ -28,20 +19,30 @@ func (d *dumper) offsetIndex(f *logdir.File) error {
 	if err := d.title(f); err != nil {
 		return err
 	}
-	return d.withLog(f, func(log []byte) error {
-		return f.View(func(raw []byte) error {
-			x := format.NewOffsetIndex(raw, base)
-			if x.Len() == 0 {
-				return d.emptyIndex(f)
-			}
-			if d.opts.SanityCheck {
-				return d.sanity(f, offsetIndexFault(x))
-			}
-			if log != nil && len(log) == 0 && x.ZeroTail() == x.Len() {
-				return nil
-			}
-			return d.offsetEntries(f, x, log)
-		})
+	log := f.Sibling(format.KindLog)
+	if log == nil {
+		d.say(f, "there is no .log beside it, so its entries are printed without being checked")
+		return f.View(func(raw []byte) error { return fn(raw, base, nil) })
+	}
+	return log.View(func(data []byte) error {
+		return f.View(func(raw []byte) error { return fn(raw, base, data) })
+	})
+}
+
+// offsetIndex prints an .index and checks each entry against the log, as DumpLogSegments.dumpIndex does.
+func (d *dumper) offsetIndex(f *logdir.File) error {
+	return d.withLog(f, func(raw []byte, base int64, log []byte) error {
+		x := format.NewOffsetIndex(raw, base)
+		if x.Len() == 0 {
+			return d.emptyIndex(f)
+		}
+		if d.opts.SanityCheck {
+			return d.sanity(f, offsetIndexFault(x))
+		}
+		if log != nil && len(log) == 0 && x.ZeroTail() == x.Len() {
+			return nil
+		}
+		return d.offsetEntries(f, x, log)
 	})
 }
 
@@ -133,24 +134,15 @@ func timeIndexFault(x format.TimeIndex) error {
 
 // timeIndex prints a .timeindex and checks each entry against the log, as DumpLogSegments.dumpTimeIndex does.
 func (d *dumper) timeIndex(f *logdir.File) error {
-	base, err := f.RequireBase()
-	if err != nil {
-		return err
-	}
-	if err := d.title(f); err != nil {
-		return err
-	}
-	return d.withLog(f, func(log []byte) error {
-		return f.View(func(raw []byte) error {
-			x := format.NewTimeIndex(raw, base)
-			if d.opts.SanityCheck {
-				return d.sanity(f, timeIndexFault(x))
-			}
-			if log != nil && len(log) == 0 && x.ZeroTail() == x.Len() && !d.opts.Compat {
-				return nil
-			}
-			return d.withIndex(f, base, func(index format.OffsetIndex) error { return d.timeEntries(f, x, index, log) })
-		})
+	return d.withLog(f, func(raw []byte, base int64, log []byte) error {
+		x := format.NewTimeIndex(raw, base)
+		if d.opts.SanityCheck {
+			return d.sanity(f, timeIndexFault(x))
+		}
+		if log != nil && len(log) == 0 && x.ZeroTail() == x.Len() && !d.opts.Compat {
+			return nil
+		}
+		return d.withIndex(f, base, func(index format.OffsetIndex) error { return d.timeEntries(f, x, index, log) })
 	})
 }
 

@@ -120,13 +120,13 @@ func (c *cutter) add(r *run, copied bool, from int64) bool {
 // map their pages. Without a copy, after an error or at the end, the mapping serves, and says what is wrong with it.
 func (c *cutter) load(r *run) {
 	from := c.scan.Pos()
-	n := min(copyBytes, int64(len(c.data))-from)
+	n := int(min(copyBytes, int64(len(c.data))-from))
 	if n <= 0 || !c.copies {
 		r.copied = r.copied[:0]
 		return
 	}
-	if r.copied == nil {
-		r.copied = make([]byte, copyBytes)
+	if cap(r.copied) < n {
+		r.copied = make([]byte, n)
 	}
 	r.copied = r.copied[:n]
 	if c.f.Read(r.copied, from) != nil {

@@ -94,11 +94,7 @@ func (r *Result) appendAnswer(o *render.Obj, payload render.Payload) {
 		}
 		o.CloseArray()
 	}
-	o.OpenArray("notes")
-	for _, n := range r.Notes {
-		o.Str("", n)
-	}
-	o.CloseArray()
+	o.Strs("notes", r.Notes)
 }
 
 func truthOffset(t *TimedRecord) int64 {

@@ -376,6 +376,11 @@ func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
+// noteRoom says what the zero slots are that the index of the active segment ends in.
+func (r *Result) noteRoom(x *IndexStep) {
+	r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.", x.File, zeroSlots(x))
+}
+
 // explainIndex says what is odd about the offset index of a segment.
 func (r *Result) explainIndex(t *Try) {
 	x := &t.Index
@@ -385,8 +390,7 @@ func (r *Result) explainIndex(t *Try) {
 		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts next, by "+
 			"recovering the segment.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
-		r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
-			x.File, zeroSlots(x))
+		r.noteRoom(x)
 	case x.ZeroTail > 0:
 		r.note("%s ends in %s, which a broker takes for entries of offset %d: the search is led astray.", x.File, zeroSlots(x), t.Base)
 	}

@@ -197,8 +197,7 @@ func (r *Result) explainTimeIndex(t *Try) {
 		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean stop makes an empty one "+
 			"and leaves it so.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
-		r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
-			x.File, zeroSlots(x))
+		r.noteRoom(x)
 	case x.ZeroTail > 0:
 		r.note("%s ends in %s, which a broker takes for entries of timestamp 0.", x.File, zeroSlots(x))
 	}

@@ -67,6 +67,15 @@ func (o *Obj) StrOrNull(name, value string) {
 	o.Str(name, value)
 }
 
+// Strs appends an array of strings.
+func (o *Obj) Strs(name string, values []string) {
+	o.OpenArray(name)
+	for _, v := range values {
+		o.Str("", v)
+	}
+	o.CloseArray()
+}
+
 // Int appends a 64-bit number.
 func (o *Obj) Int(name string, value int64) {
 	o.name(name)

@@ -73,11 +73,7 @@ func (r *RebuildJSON) Close(s *RebuildSummary) error {
 	o.Int("files", s.Files)
 	o.Int("file_bytes", s.FileBytes)
 	o.Int("unchanged", s.Unchanged)
-	o.OpenArray("not_done")
-	for _, text := range s.NotDone {
-		o.Str("", text)
-	}
-	o.CloseArray()
+	o.Strs("not_done", s.NotDone)
 	r.buf = o.Line()
 	_, err := r.w.Write(r.buf)
 	return err

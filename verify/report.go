@@ -79,11 +79,7 @@ func (r *JSONReport) Close(s *Summary) error {
 	o.Int("note", s.Notes)
 	o.Close()
 	o.Bool("stopped_early", s.Stopped)
-	o.OpenArray("not_read")
-	for _, text := range s.NotRead {
-		o.Str("", text)
-	}
-	o.CloseArray()
+	o.Strs("not_read", s.NotRead)
 	r.buf = o.Line()
 	_, err := r.w.Write(r.buf)
 	return err
