@@ -108,9 +108,6 @@ func orderError(pos, offset, last int64) *Error {
 		Got: strconv.FormatInt(offset, 10), Err: ErrIndexOrder}
 }
 
-// Base is the base offset of the segment.
-func (x *IndexBuilder) Base() int64 { return x.base }
-
 // OffsetIndex is the .index so far. It shares the builder's memory and is valid until the next Add.
 func (x *IndexBuilder) OffsetIndex() OffsetIndex { return NewOffsetIndex(x.offsets, x.base) }
 

@@ -71,9 +71,6 @@ type SegmentReport struct {
 // LogLargestMs is the largest timestamp in the log itself, -1 if it has none or could not be read.
 func (s *SegmentReport) LogLargestMs() int64 { return s.log.largestMs }
 
-// OldestMs is the smallest timestamp with which a batch of the segment begins, -1 if there is none.
-func (s *SegmentReport) OldestMs() int64 { return s.log.oldestMs }
-
 // Active reports whether it is the last segment, to which a broker appends.
 func (s *SegmentReport) Active() bool { return s.Next == nil }
 
