@@ -24,7 +24,7 @@ const (
 )
 
 // verbImports are the rooms that any verb may use; verbs do not import each other, so that each can be read alone.
-var verbImports = []string{"logdir", "format", "schema", "state", "render"}
+var verbImports = []string{"logdir", "format", "schema", "state", "walk", "broker", "rebuild", "render"}
 
 // mayImport says which of our packages each package may import. "*" stands for all of them.
 var mayImport = map[string]struct {
@@ -38,9 +38,18 @@ var mayImport = map[string]struct {
 	"verify":           {verbImports, "a verb uses the rooms below it, not another verb"},
 	"retention":        {verbImports, "a verb uses the rooms below it, not another verb"},
 	"ls":               {verbImports, "a verb uses the rooms below it, not another verb"},
+	"predict":          {verbImports, "a verb uses the rooms below it, not another verb"},
 	"txn":              {verbImports, "a verb uses the rooms below it, not another verb"},
+	"groups":           {verbImports, "a verb uses the rooms below it, not another verb"},
+	"metadata":         {verbImports, "a verb uses the rooms below it, not another verb"},
+	"compaction":       {verbImports, "a verb uses the rooms below it, not another verb"},
+	"compare":          {verbImports, "a verb uses the rooms below it, not another verb"},
+	"salvage":          {verbImports, "a verb uses the rooms below it, not another verb"},
+	"rebuild":          {[]string{"logdir", "format", "schema", "state", "walk", "broker"}, "files are written as a broker would, whatever is printed about it"},
+	"broker":           {[]string{"logdir", "format", "schema", "state", "walk"}, "the model of a broker computes, it does not print"},
+	"walk":             {[]string{"logdir", "format"}, "runs of batches are the same for all who read them"},
 	"explain":          {append(slices.Clone(verbImports), "lookup"), "explain shows lookup's steps, but no other verb"},
-	"state":            {[]string{"logdir", "format", "schema"}, "what a log folds to does not depend on how it is shown"},
+	"state":            {[]string{"logdir", "format", "schema", "walk"}, "what a log folds to does not depend on how it is shown"},
 	"schema":           {[]string{"format"}, "record schemas lie on top of the layouts"},
 	"logdir":           {[]string{"format"}, "logdir needs the table of file kinds and nothing else"},
 	"render":           {nil, "writers know values, not Kafka"},
@@ -91,7 +100,7 @@ var (
 // readers may call what opens lists; writers may call what writes lists, and stat what they are about to write.
 var (
 	readers = regexp.MustCompile(`^(logdir|internal|docs)/`)
-	writers = regexp.MustCompile(`^(cmd/output\w*\.go|verify/rebuild\w*\.go|internal/.*|docs/gen/.*)$`)
+	writers = regexp.MustCompile(`^(cmd/output\w*\.go|verify/rebuild\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|internal/.*|docs/gen/.*)$`)
 )
 
 // source is one parsed Go file of the module that is not a test.
