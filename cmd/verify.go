@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,8 +68,8 @@ of data; a note is worth knowing. An index is judged by whether look-ups through
 With --rebuild nothing is checked, but fresh indexes are written into another folder, as a broker's recovery would write
 them: from the batches up to the first that has a wrong length or checksum. Files that are there already stay as they are.
 
-The last line on stderr is the verdict: clean, damaged or incomplete. -o junit is for CI systems: a test case for each
-partition and group of checks (docs/ci-backups.md is a recipe).`,
+The last line on stderr is the verdict: clean (nothing above a note), N warnings, damaged or incomplete. -o junit is for
+CI systems: a test case for each partition and group of checks (docs/ci-backups.md is a recipe).`,
 		Example: `  kseg verify /var/lib/kafka/data                 # a whole log directory
   kseg verify --level crc orders-0                # checksums only
   kseg verify -o json /backup | jq 'select(.severity == "damage")'
@@ -174,9 +173,8 @@ func (o *verifyOptions) report(env *Env, now time.Time) verify.Report {
 
 // verdict is the verdict line, with its first word coloured.
 func (o *verifyOptions) verdict(env *Env, s *verify.Summary) string {
-	text := verify.VerdictText(s)
-	word, rest, _ := strings.Cut(text, ":")
-	return o.paintVerdict(env, s.Verdict(), word) + ":" + rest
+	word, rest := verify.VerdictText(s)
+	return o.paintVerdict(env, s.Verdict(), word) + rest
 }
 
 func (o *verifyOptions) paintVerdict(env *Env, v verify.Verdict, word string) string {

@@ -240,8 +240,8 @@ func relatedText(p *Place) string {
 	return text
 }
 
-// VerdictText is the last line: the verdict and what it rests on.
-func VerdictText(s *Summary) string {
+// VerdictText is the last line: the verdict, and what it rests on.
+func VerdictText(s *Summary) (verdict, rest string) {
 	var found []string
 	for _, c := range []struct {
 		n         int64
@@ -251,9 +251,15 @@ func VerdictText(s *Summary) string {
 			found = append(found, plural(c.n, c.one, c.many))
 		}
 	}
-	text := string(s.Verdict()) + ": "
+	verdict = string(s.Verdict())
+	if s.Verdict() == Warned {
+		verdict, found[0] = found[0], ""
+	} else if len(found) > 0 {
+		found[0] = ": " + found[0]
+	}
+	text := ": "
 	if len(found) > 0 {
-		text += strings.Join(found, ", ") + " in "
+		text = strings.Join(found, ", ") + " in "
 	}
 	if s.Segments == 0 && s.Partitions == 0 && s.Files > 0 {
 		text += plural(s.Files, "file", "files")
@@ -269,5 +275,5 @@ func VerdictText(s *Summary) string {
 	if s.Stopped {
 		text += "; stopped early"
 	}
-	return text
+	return verdict, text
 }

@@ -109,7 +109,8 @@ func (r *JUnitReport) Close(s *Summary) error {
 // suites sorts the findings into the groups that were run.
 func (r *JUnitReport) suites(s *Summary) []*junitSuite {
 	whole := &junitSuite{name: "kseg verify", class: "kseg"}
-	whole.out.WriteString(VerdictText(s) + "\n")
+	verdict, rest := VerdictText(s)
+	whole.out.WriteString(verdict + rest + "\n")
 	reading := whole.group("everything was read")
 	for _, text := range s.NotRead {
 		text = render.Escaped(text)

@@ -53,6 +53,7 @@ type Verdict string
 // The verdicts. Incomplete outranks damaged: what could not be read may be worse than what was.
 const (
 	Clean      Verdict = "clean"
+	Warned     Verdict = "warnings"
 	Damaged    Verdict = "damaged"
 	Incomplete Verdict = "incomplete"
 )
@@ -79,13 +80,15 @@ type PartitionGroups struct {
 }
 
 // Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended before
-// it had found damage; damaged if there is damage; else clean.
+// it had found damage; damaged if there is damage; warnings if there are any; else clean.
 func (s *Summary) Verdict() Verdict {
 	switch {
 	case len(s.NotRead) > 0 || s.Segments+s.Files == 0 || s.Stopped && s.Damage == 0:
 		return Incomplete
 	case s.Damage > 0:
 		return Damaged
+	case s.Warnings > 0:
+		return Warned
 	}
 	return Clean
 }
