@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)
 
-.PHONY: help build test race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
+.PHONY: help build test exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ build: ## build ./kseg
 
 test: ## run all tests
 	$(GO) test ./...
+
+exhaustive: ## run all tests with every member of their sweeps: each flipped bit, each cut (minutes)
+	KSEG_EXHAUSTIVE=1 $(GO) test -count=1 ./...
 
 race: ## run the tests of the concurrent packages with the race detector (needs a C compiler)
 	@if [ -z "$(strip $(RACE_PKGS))" ]; then echo "race: no packages"; \

@@ -131,6 +131,9 @@ func TestFlippedBitsInDecodedRecords(t *testing.T) {
 		before := cover(t, f, data, true)
 		for i := range data {
 			for bit := range 8 {
+				if !fixture.Sampled(8*i+bit, 16) {
+					continue
+				}
 				data[i] ^= 1 << bit
 				after := cover(t, f, data, true)
 				for j, old := range before {
@@ -170,7 +173,7 @@ func TestJSONConcatenatesToTheFile(t *testing.T) {
 	for _, name := range fixture.Files(t, "") {
 		data := fixture.Data(t, name)
 		kind := format.ParseFileName(path.Base(name)).Kind
-		if len(data) == 0 || len(data) > 5000 || checked[kind] >= 12 {
+		if len(data) == 0 || len(data) > 5000 || checked[kind] >= 4 {
 			continue
 		}
 		checked[kind]++

@@ -92,7 +92,7 @@ func TestEveryFlippedBitOfStateFiles(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			dir := smallLogDir(t)
-			unseen := everyFlip(t, dir, file)
+			unseen := everyFlip(t, dir, file, 1)
 			if want := invisibleBits(t, filepath.Join(dir, file)); !slices.Equal(unseen, want) {
 				t.Errorf("not seen: %s\nexpected: %s", strings.Join(unseen, " "), strings.Join(want, " "))
 			}
@@ -123,7 +123,7 @@ func invisibleBits(t *testing.T, name string) []string {
 func TestEveryFlippedBitOfSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := fixture.Dir(t, plainBase)
-	if unseen := everyFlip(t, dir, "00000000000000000032.snapshot"); len(unseen) > 0 {
+	if unseen := everyFlip(t, dir, "00000000000000000032.snapshot", 4); len(unseen) > 0 {
 		t.Errorf("not seen: %v", unseen)
 	}
 }
@@ -133,7 +133,7 @@ func TestEveryFlippedBitOfSnapshot(t *testing.T) {
 func TestEveryFlippedBitOfEpochs(t *testing.T) {
 	t.Parallel()
 	dir := fixture.Dir(t, cleanData1+"/prices-0")
-	if unseen := everyFlip(t, dir, "leader-epoch-checkpoint"); !slices.Equal(unseen, []string{"6:0", "6:1", "6:2", "6:3", "8:0", "8:2"}) {
+	if unseen := everyFlip(t, dir, "leader-epoch-checkpoint", 1); !slices.Equal(unseen, []string{"6:0", "6:1", "6:2", "6:3", "8:0", "8:2"}) {
 		t.Errorf("not seen: %v", unseen)
 	}
 }
