@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kseg/logdir"
+	"kseg/rebuild"
 	"kseg/render"
 	"kseg/verify"
 )
@@ -65,7 +66,7 @@ func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) 
 	report := o.rebuildReport(env)
 	bar := o.output.progress(env, totalBytes(set))
 	start := env.Now()
-	summary, err := verify.Rebuild(ctx, set, verify.RebuildOptions{Dir: o.rebuild.Dir, Interval: orNone(o.rebuild.Interval),
+	summary, err := rebuild.Run(ctx, set, rebuild.Options{Dir: o.rebuild.Dir, Interval: o.rebuild.Interval,
 		Snapshots: o.rebuild.Snapshots, Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, Now: now, Emit: report.Segment, Progress: bar.Add})
 	switch {
 	case errors.Is(err, logdir.ErrUsage):
@@ -83,12 +84,12 @@ func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	if !o.output.Quiet || summary.Verdict() != verify.Clean {
+	if !o.output.Quiet || verify.RebuildVerdict(&summary) != verify.Clean {
 		word, rest, _ := strings.Cut(verify.RebuildVerdictText(&summary, o.rebuild.Dir), ":")
-		fmt.Fprintf(env.Stderr, "%s; %s\n", o.paintVerdict(env, summary.Verdict(), word)+":"+rest, render.Duration(env.Now().Sub(start).Milliseconds()))
+		fmt.Fprintf(env.Stderr, "%s; %s\n", o.paintVerdict(env, verify.RebuildVerdict(&summary), word)+":"+rest, render.Duration(env.Now().Sub(start).Milliseconds()))
 	}
 	least, fails := verify.ParseSeverity(o.failOn.Severity)
-	return result(fails && summary.Count(least) > 0, incompleteIf(summary.Verdict()))
+	return result(fails && verify.RebuildCount(&summary, least) > 0, incompleteIf(verify.RebuildVerdict(&summary)))
 }
 
 func (o *verifyOptions) rebuildReport(env *Env) verify.RebuildReport {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"kseg/format"
 	"kseg/logdir"
 )
 
@@ -73,7 +72,7 @@ func (o *operands) found(f Finding) {
 
 // fileAlone makes the pass over a partition of one file.
 func (d *driver) fileAlone(f *logdir.File) *partition {
-	p := newPartition(d, fileAlone(f))
+	p := newPartition(d, logdir.PartitionOf(f))
 	p.alone, p.root = f, filepath.Dir(f.Display)
 	if _, err := f.RequireBase(); f.Kind().IsSegmentFile() && len(p.segments) == 0 {
 		if err == nil {
@@ -83,39 +82,4 @@ func (d *driver) fileAlone(f *logdir.File) *partition {
 		p.dir.Files = nil
 	}
 	return p
-}
-
-// fileAlone makes a partition of one file: a log, or an index together with its log.
-func fileAlone(f *logdir.File) *logdir.Partition {
-	dir := &logdir.Partition{Path: filepath.Dir(f.Path), Display: f.Display, Rel: ".", Parent: f.Parent(), Files: []*logdir.File{f}}
-	dir.PartitionDir, dir.Named = f.Dir()
-	if dir.Named {
-		dir.Name = dir.PartitionDir.String()
-	}
-	log := f
-	if f.Kind() != format.KindLog && f.Kind().IsSegmentFile() {
-		log = f.Sibling(format.KindLog)
-	}
-	if f.Kind().IsSegmentFile() && log != nil && log.Name.HasBase {
-		s := &logdir.Segment{Base: log.Name.Base, Partition: dir, Log: log,
-			Index: log.Sibling(format.KindOffsetIndex), TimeIndex: log.Sibling(format.KindTimeIndex),
-			TxnIndex: log.Sibling(format.KindTxnIndex), Snapshot: log.Sibling(format.KindProducerSnapshot)}
-		s.Prev, s.Next = neighbours(log)
-		dir.Segments = []*logdir.Segment{s}
-	}
-	return dir
-}
-
-// neighbours are the segments before and behind a log given alone: whether it is the last one decides what its end means.
-func neighbours(log *logdir.File) (prev, next *logdir.Segment) {
-	around := log.Around()
-	if around == nil {
-		return nil, nil
-	}
-	for _, s := range around.Segments {
-		if s.Base == log.Name.Base {
-			return s.Prev, s.Next
-		}
-	}
-	return nil, nil
 }

@@ -6,15 +6,49 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kseg/rebuild"
 	"kseg/render"
 	"kseg/state"
 )
 
+// lossSeverity is what a loss would be among findings.
+func lossSeverity(l rebuild.Loss) Severity {
+	switch l {
+	case rebuild.LostZeros:
+		return Note
+	case rebuild.LostTorn:
+		return Warning
+	}
+	return Damage
+}
+
+// RebuildCount is how many segments lose bytes, or do not load, with that severity or worse.
+func RebuildCount(s *rebuild.Summary, least Severity) (n int64) {
+	for loss, segments := range s.Losses {
+		if l := rebuild.Loss(loss); l != rebuild.NoLoss && lossSeverity(l) >= least {
+			n += segments
+		}
+	}
+	return n
+}
+
+// RebuildVerdict is the answer: incomplete if something could not be done or there was nothing to do, damaged if recovery
+// would cut more than the torn or empty end of a partition, else clean.
+func RebuildVerdict(s *rebuild.Summary) Verdict {
+	switch {
+	case len(s.NotDone) > 0 || s.Segments == 0:
+		return Incomplete
+	case s.Losses[rebuild.LostData] > 0:
+		return Damaged
+	}
+	return Clean
+}
+
 // RebuildReport writes what became of segments in one of the output formats. Segment is called with each, in order, and
 // Close once at the end.
 type RebuildReport interface {
-	Segment(*Rebuilt) error
-	Close(*RebuildSummary) error
+	Segment(*rebuild.Segment) error
+	Close(*rebuild.Summary) error
 }
 
 // RebuildJSON writes a line for each segment, and one for the summary.
@@ -27,7 +61,7 @@ type RebuildJSON struct {
 func NewRebuildJSON(w io.Writer) *RebuildJSON { return &RebuildJSON{w: w} }
 
 // Segment writes {"kind":"rebuilt",...}.
-func (r *RebuildJSON) Segment(s *Rebuilt) error {
+func (r *RebuildJSON) Segment(s *rebuild.Segment) error {
 	o := render.NewObj(r.buf[:0], "rebuilt")
 	o.Str("partition", s.Partition)
 	o.Str("file", s.File)
@@ -35,12 +69,12 @@ func (r *RebuildJSON) Segment(s *Rebuilt) error {
 	o.Str("outcome", string(s.Outcome))
 	o.StrOrNull("reason", s.Reason)
 	severity := ""
-	if s.Severity != 0 {
-		severity = s.Severity.String()
+	if s.Loss != rebuild.NoLoss {
+		severity = lossSeverity(s.Loss).String()
 	}
 	o.StrOrNull("severity", severity)
 	o.Int("bytes", s.Size)
-	o.IntOrNull("bytes_kept", s.Kept, s.Kept >= 0)
+	o.IntOrNull("bytes_kept", s.Kept, s.Outcome != rebuild.Failed)
 	o.Int("batches", s.Batches)
 	o.Int("interval", s.Interval.Int())
 	o.Str("interval_source", string(s.Interval.Source))
@@ -62,9 +96,9 @@ func (r *RebuildJSON) Segment(s *Rebuilt) error {
 }
 
 // Close writes {"kind":"rebuild_summary",...}.
-func (r *RebuildJSON) Close(s *RebuildSummary) error {
+func (r *RebuildJSON) Close(s *rebuild.Summary) error {
 	o := render.NewObj(r.buf[:0], "rebuild_summary")
-	o.Str("verdict", string(s.Verdict()))
+	o.Str("verdict", string(RebuildVerdict(s)))
 	o.Int("partitions", s.Partitions)
 	o.Int("segments", s.Segments)
 	o.Int("batches", s.Batches)
@@ -95,17 +129,21 @@ func NewRebuildTable(w io.Writer, theme render.Theme, quiet bool) *RebuildTable 
 }
 
 // Segment adds a row.
-func (r *RebuildTable) Segment(s *Rebuilt) error {
-	if r.quiet && s.Outcome == RebuiltWhole {
+func (r *RebuildTable) Segment(s *rebuild.Segment) error {
+	if r.quiet && s.Outcome == rebuild.Whole {
 		return nil
 	}
-	r.table.Row(paintOutcome(r.theme, s, string(s.Outcome)), render.Escaped(logName(s)), itoa(s.Size), itoa(max(s.Kept, 0)), s.Interval.Value,
+	kept := s.Kept
+	if s.Outcome == rebuild.Failed {
+		kept = 0
+	}
+	r.table.Row(paintOutcome(r.theme, s, string(s.Outcome)), render.Escaped(s.Name()), itoa(s.Size), itoa(kept), s.Interval.Value,
 		itoa(int64(s.IndexEntries)), itoa(int64(s.TimeIndexEntries)), itoa(int64(s.TxnIndexEntries)))
 	return nil
 }
 
 // Close writes what is left.
-func (r *RebuildTable) Close(*RebuildSummary) error { return r.table.Flush() }
+func (r *RebuildTable) Close(*rebuild.Summary) error { return r.table.Flush() }
 
 // RebuildText writes a line for each segment, and one more where it is not whole.
 type RebuildText struct {
@@ -122,8 +160,8 @@ func NewRebuildText(w io.Writer, theme render.Theme, width int, quiet bool) *Reb
 }
 
 // Segment writes its lines.
-func (r *RebuildText) Segment(s *Rebuilt) error {
-	if r.quiet && s.Outcome == RebuiltWhole {
+func (r *RebuildText) Segment(s *rebuild.Segment) error {
+	if r.quiet && s.Outcome == rebuild.Whole {
 		return nil
 	}
 	var text strings.Builder
@@ -132,12 +170,12 @@ func (r *RebuildText) Segment(s *Rebuilt) error {
 		text.WriteString(r.theme.Strong(render.Escaped(s.Dir)) + r.theme.Dim("  index.interval.bytes "+intervalText(s.Interval)) + "\n")
 	}
 	line := fmt.Sprintf("%s  %s", paintOutcome(r.theme, s, fmt.Sprintf("%-7s", s.Outcome)), render.Escaped(filepath.Base(s.File)))
-	if s.Outcome != NotRebuilt {
+	if s.Outcome != rebuild.Failed {
 		line += "  " + entriesText(s)
 	}
 	text.WriteString(line + "\n")
 	why := s.Reason
-	if s.Outcome == RebuiltCut {
+	if s.Outcome == rebuild.Cut {
 		why = fmt.Sprintf("%d of %d bytes kept: %s", s.Kept, s.Size, s.Reason)
 	}
 	for _, line := range render.Wrap(render.Escaped(why), r.width-len(textIndent)) {
@@ -148,10 +186,10 @@ func (r *RebuildText) Segment(s *Rebuilt) error {
 }
 
 // Close writes nothing: the verdict goes to stderr.
-func (r *RebuildText) Close(*RebuildSummary) error { return nil }
+func (r *RebuildText) Close(*rebuild.Summary) error { return nil }
 
 // entriesText is "index 12, timeindex 13, txnindex 1; snapshot 00000000000000000052".
-func entriesText(s *Rebuilt) string {
+func entriesText(s *rebuild.Segment) string {
 	text := fmt.Sprintf("index %d, timeindex %d", s.IndexEntries, s.TimeIndexEntries)
 	var snapshots []string
 	same := 0
@@ -188,22 +226,20 @@ func intervalText(s state.Setting) string {
 	return s.Value + " (Kafka's default)"
 }
 
-func logName(s *Rebuilt) string { return filepath.Join(s.Dir, filepath.Base(s.File)) }
-
-func paintOutcome(theme render.Theme, s *Rebuilt, text string) string {
+func paintOutcome(theme render.Theme, s *rebuild.Segment, text string) string {
 	switch {
-	case s.Outcome == NotRebuilt || s.Severity == Damage:
+	case s.Outcome == rebuild.Failed || s.Loss == rebuild.LostData:
 		return theme.Bad(text)
-	case s.Outcome == RebuiltWhole:
+	case s.Outcome == rebuild.Whole:
 		return theme.Good(text)
 	}
 	return theme.Look(text)
 }
 
 // RebuildVerdictText is the last line: what was written, and what keeps it from being all.
-func RebuildVerdictText(s *RebuildSummary, dir string) string {
-	word := string(s.Verdict())
-	if s.Verdict() == Clean {
+func RebuildVerdictText(s *rebuild.Summary, dir string) string {
+	word := string(RebuildVerdict(s))
+	if RebuildVerdict(s) == Clean {
 		word = "rebuilt"
 	}
 	text := fmt.Sprintf("%s: %s of %s, %s (%s) in %s", word, plural(s.Segments, "segment", "segments"), plural(s.Partitions, "partition", "partitions"),

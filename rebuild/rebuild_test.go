@@ -1,4 +1,4 @@
-package verify
+package rebuild
 
 import (
 	"bytes"
@@ -26,14 +26,14 @@ import (
 )
 
 // rebuildInto rebuilds what the paths lead to.
-func rebuildInto(t testing.TB, opts RebuildOptions, paths ...string) ([]Rebuilt, RebuildSummary, error) {
+func rebuildInto(t testing.TB, opts Options, paths ...string) ([]Segment, Summary, error) {
 	t.Helper()
 	set, err := logdir.Open(paths, logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []Rebuilt
-	opts.Emit = func(r *Rebuilt) error {
+	var all []Segment
+	opts.Emit = func(r *Segment) error {
 		all = append(all, *r)
 		return nil
 	}
@@ -41,7 +41,7 @@ func rebuildInto(t testing.TB, opts RebuildOptions, paths ...string) ([]Rebuilt,
 	if opts.Now.IsZero() {
 		opts.Now = time.UnixMilli(1796000000000)
 	}
-	summary, err := Rebuild(context.Background(), set, opts)
+	summary, err := Run(context.Background(), set, opts)
 	return all, summary, err
 }
 
@@ -94,7 +94,7 @@ func TestRebuiltFilesEqualRecovery(t *testing.T) {
 		}
 		src := fixture.Dir(t, name)
 		dir := filepath.Join(t.TempDir(), "fresh")
-		rebuilt, _, err := rebuildInto(t, RebuildOptions{Dir: dir, Interval: interval, Jobs: 1 + partitions%3}, src)
+		rebuilt, _, err := rebuildInto(t, Options{Dir: dir, Interval: &interval, Jobs: 1 + partitions%3}, src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +122,10 @@ func TestRebuiltFilesEqualRecovery(t *testing.T) {
 	}
 }
 
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
 // compareCuts holds the bytes that are kept against recover.csv: segment, bytes before, truncated, after.
-func compareCuts(t *testing.T, golden string, rebuilt []Rebuilt) {
+func compareCuts(t *testing.T, golden string, rebuilt []Segment) {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(fixture.Golden(t, golden+"/recover.csv"))).ReadAll()
 	if err != nil {
@@ -135,7 +137,7 @@ func compareCuts(t *testing.T, golden string, rebuilt []Rebuilt) {
 	}
 	for i, r := range rebuilt {
 		want := rows[i+1]
-		if itoa(r.Base) != want[0] || itoa(r.Size) != want[1] || itoa(r.Kept) != want[3] || (r.Outcome == RebuiltWhole) != (want[2] == "0") {
+		if itoa(r.Base) != want[0] || itoa(r.Size) != want[1] || itoa(r.Kept) != want[3] || (r.Outcome == Whole) != (want[2] == "0") {
 			t.Errorf("%s: segment %d: %s, %d of %d bytes kept; want %v", golden, r.Base, r.Outcome, r.Kept, r.Size, want)
 		}
 	}
@@ -272,10 +274,10 @@ func digits(data []byte, there bool) string {
 func TestRecoveryOfDamage(t *testing.T) {
 	inMemory(t)
 	frozen := frozenRecovery(t)
-	seen := map[RebuildOutcome]int{}
+	seen := map[Outcome]int{}
 	for _, src := range damagedPartitions(t) {
 		dir := filepath.Join(t.TempDir(), "fresh")
-		rebuilt, _, err := rebuildInto(t, RebuildOptions{Dir: dir, Interval: recoveryInterval, Jobs: 2}, src)
+		rebuilt, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(recoveryInterval)), Jobs: 2}, src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +297,7 @@ func TestRecoveryOfDamage(t *testing.T) {
 	for key := range frozen {
 		t.Errorf("%s: nothing was rebuilt", key)
 	}
-	for _, outcome := range []RebuildOutcome{RebuiltWhole, RebuiltCut, RebuiltEmptied, NotRebuilt} {
+	for _, outcome := range []Outcome{Whole, Cut, Emptied, Failed} {
 		if seen[outcome] == 0 {
 			t.Errorf("no segment is %s", outcome)
 		}
@@ -303,20 +305,23 @@ func TestRecoveryOfDamage(t *testing.T) {
 }
 
 // recoveryLine is a segment as in testdata/recovery.txt; an exception for what is not written.
-func recoveryLine(t *testing.T, dir string, r *Rebuilt) string {
+func recoveryLine(t *testing.T, dir string, r *Segment) string {
 	t.Helper()
 	got := files(t, dir)
 	text := itoa(r.Kept)
+	if r.Outcome == Failed {
+		text = "-1"
+	}
 	for _, kind := range []format.Kind{format.KindOffsetIndex, format.KindTimeIndex, format.KindTxnIndex} {
 		data, ok := got[format.SegmentFileName(r.Base, kind)]
 		text += " " + digits(data, ok)
 	}
 	switch {
-	case r.Outcome == RebuiltEmptied && text == "0 . . -":
+	case r.Outcome == Emptied && text == "0 . . -":
 		return "InvalidOffsetException"
-	case r.Outcome != NotRebuilt || text != "-1 - - -":
+	case r.Outcome != Failed || text != "-1 - - -":
 		return text
-	case r.Outcome == NotRebuilt && strings.Contains(r.Reason, "splits"):
+	case r.Outcome == Failed && strings.Contains(r.Reason, "splits"):
 		return "LogSegmentOffsetOverflowException"
 	case strings.Contains(r.Reason, "open transaction"), strings.Contains(r.Reason, "transaction open"):
 		return "InvalidTxnStateException"
@@ -385,7 +390,7 @@ func TestSnapshotsOfRecovery(t *testing.T) {
 	for _, src := range snapshotPartitions(t) {
 		dir := filepath.Join(t.TempDir(), "fresh")
 		now := time.UnixMilli(askedMs - snapshotExpirationMs + producerExpirationMs)
-		if _, _, err := rebuildInto(t, RebuildOptions{Dir: dir, Interval: 4096, Snapshots: true, Jobs: 1, Now: now}, src); err != nil {
+		if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(4096)), Snapshots: true, Jobs: 1, Now: now}, src); err != nil {
 			t.Fatal(err)
 		}
 		for name, data := range files(t, filepath.Join(dir, filepath.Base(src))) {
@@ -445,7 +450,7 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		{filepath.Join(root, "data", "deep"), filepath.Join(root, "data")},
 		{filepath.Join(root, "trap"), in},
 	} {
-		rebuilt, _, err := rebuildInto(t, RebuildOptions{Dir: c.dir, Interval: 1, Jobs: 1}, c.operand)
+		rebuilt, _, err := rebuildInto(t, Options{Dir: c.dir, Interval: new(int64(1)), Jobs: 1}, c.operand)
 		if !errors.Is(err, logdir.ErrUsage) || len(rebuilt) > 0 {
 			t.Errorf("rebuilding %s into %s: %v, %d segments", c.operand, c.dir, err, len(rebuilt))
 		}
@@ -460,10 +465,10 @@ func TestFoldersThatAreRefused(t *testing.T) {
 
 func TestPartitionsOfOneNameAreRefused(t *testing.T) {
 	a, b := fixture.Dir(t, "4.4.0/hello/hello-0"), fixture.Dir(t, "4.4.0/hello/hello-0")
-	if _, _, err := rebuildInto(t, RebuildOptions{Dir: t.TempDir(), Interval: 1}, a, b); !errors.Is(err, logdir.ErrUsage) {
+	if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a, b); !errors.Is(err, logdir.ErrUsage) {
 		t.Errorf("the error is %v", err)
 	}
-	twice, summary, err := rebuildInto(t, RebuildOptions{Dir: t.TempDir(), Interval: 1}, a, filepath.Join(a, "00000000000000000000.log"), a)
+	twice, summary, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a, filepath.Join(a, "00000000000000000000.log"), a)
 	if err != nil || len(twice) != 1 || summary.Partitions != 1 {
 		t.Errorf("one partition given three times: %d segments, %v", len(twice), err)
 	}
@@ -473,11 +478,11 @@ func TestPartitionsOfOneNameAreRefused(t *testing.T) {
 func TestNothingIsOverwritten(t *testing.T) {
 	src := fixture.Dir(t, "4.4.0/transactions/ledger-0")
 	dir := t.TempDir()
-	opts := RebuildOptions{Dir: dir, Interval: 512, Jobs: 2}
+	opts := Options{Dir: dir, Interval: new(int64(512)), Jobs: 2}
 	if _, summary, err := rebuildInto(t, opts, src); err != nil || summary.Unchanged != 0 || summary.Files != 11 {
 		t.Fatalf("%+v, %v", summary, err)
 	}
-	if _, summary, err := rebuildInto(t, opts, src); err != nil || summary.Unchanged != 11 || summary.Verdict() != Clean {
+	if _, summary, err := rebuildInto(t, opts, src); err != nil || summary.Unchanged != 11 || len(summary.NotDone) > 0 {
 		t.Errorf("a second time: %+v, %v", summary, err)
 	}
 	mine := filepath.Join(dir, "ledger-0", "00000000000000000087.timeindex")
@@ -490,7 +495,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		}
 	}
 	rebuilt, summary, err := rebuildInto(t, opts, src)
-	if err != nil || summary.Verdict() != Incomplete || rebuilt[1].Outcome != NotRebuilt || summary.Unchanged != 8 {
+	if err != nil || len(summary.NotDone) == 0 || rebuilt[1].Outcome != Failed || summary.Unchanged != 8 {
 		t.Errorf("with a file that differs: %+v, %v", summary, err)
 	}
 	left := files(t, filepath.Join(dir, "ledger-0"))
@@ -511,7 +516,7 @@ func TestWriteErrors(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "ledger-0", taken, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rebuildInto(t, RebuildOptions{Dir: dir, Interval: 512, Jobs: 2}, src); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+	if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(512)), Jobs: 2}, src); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("the error is %v", err)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "ledger-0"))
@@ -527,7 +532,7 @@ func TestWriteErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rebuildInto(t, RebuildOptions{Dir: file, Interval: 512}, src); err == nil {
+	if _, _, err := rebuildInto(t, Options{Dir: file, Interval: new(int64(512))}, src); err == nil {
 		t.Error("a file was taken for a folder")
 	}
 }
@@ -544,11 +549,11 @@ func TestOneSegmentAlone(t *testing.T) {
 		}
 	}
 	whole, alone := t.TempDir(), t.TempDir()
-	if _, _, err := rebuildInto(t, RebuildOptions{Dir: whole, Interval: 512, Jobs: 1}, src); err != nil {
+	if _, _, err := rebuildInto(t, Options{Dir: whole, Interval: new(int64(512)), Jobs: 1}, src); err != nil {
 		t.Fatal(err)
 	}
 	for _, base := range []int64{169, 0, 246, 87} {
-		if _, _, err := rebuildInto(t, RebuildOptions{Dir: alone, Interval: 512, Jobs: 1}, filepath.Join(src, format.SegmentFileName(base, format.KindLog))); err != nil {
+		if _, _, err := rebuildInto(t, Options{Dir: alone, Interval: new(int64(512)), Jobs: 1}, filepath.Join(src, format.SegmentFileName(base, format.KindLog))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -583,7 +588,7 @@ func TestIntervalOfTheTopic(t *testing.T) {
 	if err := os.WriteFile(metadata, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rebuilt, _, err := rebuildInto(t, RebuildOptions{Dir: t.TempDir(), Interval: -1, Jobs: 1}, dir)
+	rebuilt, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Jobs: 1}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -612,12 +617,12 @@ func TestRebuildInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	segments := 0
-	emit := func(*Rebuilt) error {
+	emit := func(*Segment) error {
 		segments++
 		cancel()
 		return nil
 	}
-	_, err = Rebuild(ctx, set, RebuildOptions{Dir: t.TempDir(), Interval: -1, Jobs: 2, MaxBatchBytes: 1 << 20, Emit: emit})
+	_, err = Run(ctx, set, Options{Dir: t.TempDir(), Jobs: 2, MaxBatchBytes: 1 << 20, Emit: emit})
 	if !errors.Is(err, context.Canceled) || segments < 1 || segments > 3 {
 		t.Errorf("%d segments, %v", segments, err)
 	}

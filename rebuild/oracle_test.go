@@ -1,6 +1,6 @@
 //go:build oracle
 
-package verify
+package rebuild
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package verify
+package rebuild
 
 import (
 	"cmp"
@@ -10,6 +10,9 @@ import (
 
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.
 const producerExpirationMs = 24 * 60 * 60 * 1000
+
+// maxStateFile bounds the checkpoints and snapshots that are read.
+const maxStateFile = 64 << 20
 
 // producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
 // builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment. Since
@@ -48,7 +51,7 @@ func logStart(dir *logdir.Partition) int64 {
 	if f == nil {
 		return 0
 	}
-	raw, err := f.ReadSmall(maxSmallFile)
+	raw, err := f.ReadSmall(maxStateFile)
 	if err != nil {
 		return 0
 	}
@@ -99,7 +102,7 @@ func (h *producerHistory) newest(offset int64) (*logdir.File, format.ProducerSna
 			i++
 			continue
 		}
-		raw, err := f.ReadSmall(maxSmallFile)
+		raw, err := f.ReadSmall(maxStateFile)
 		if err != nil {
 			h.notDone(err.Error())
 		} else if s, err := format.DecodeProducerSnapshot(raw); err == nil {
@@ -139,9 +142,9 @@ func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Se
 }
 
 // after remembers the state behind a segment, if recovery has kept all of it.
-func (h *producerHistory) after(seg *logdir.Segment, x *recovery, outcome RebuildOutcome) {
+func (h *producerHistory) after(seg *logdir.Segment, x *recovery, outcome Outcome) {
 	h.behind, h.taken = seg, nil
-	if outcome == RebuiltWhole {
+	if outcome == Whole {
 		h.taken, h.takenOffset = format.AppendProducerSnapshot(nil, x.producers.Entries()), x.mapEnd
 	}
 }

@@ -1,4 +1,4 @@
-package verify
+package rebuild
 
 import (
 	"bytes"
@@ -14,66 +14,79 @@ import (
 	"kseg/logdir"
 )
 
-// inputDir is a directory that is read, in which nothing may be written.
+// Inputs are the directories that are read, in which nothing may be written.
+type Inputs []inputDir
+
 type inputDir struct {
 	display string
 	real    string // absolute and without links
 	info    fs.FileInfo
 }
 
-// addInputs notes the directories that an operand leads to: with a partition also the log directory around it.
-func (r *rebuilder) addInputs(o logdir.Operand) error {
-	add := func(path, display string) error {
-		real, err := filepath.EvalSymlinks(absolute(path))
-		if err != nil {
-			return fmt.Errorf("%s: %w", display, bare(err))
+// InputsOf are the directories that the operands lead to: with a partition also the log directory around it.
+func InputsOf(set *logdir.Set) (Inputs, error) {
+	var all Inputs
+	for _, o := range set.Operands {
+		var err error
+		switch {
+		case o.LogDir != nil:
+			err = all.add(o.LogDir.Path, o.LogDir.Display)
+			for _, p := range o.LogDir.Partitions {
+				err = errors.Join(err, all.add(p.Path, p.Display))
+			}
+		case o.Partition != nil:
+			err = all.addWithParent(o.Partition.Path, o.Partition.Display, o.Partition.Parent)
+		case o.File != nil && o.Err == nil:
+			err = all.addWithParent(filepath.Dir(o.File.Path), filepath.Dir(o.File.Display), o.File.Parent())
 		}
-		info, err := os.Stat(real)
 		if err != nil {
-			return fmt.Errorf("%s: %w", display, bare(err))
+			return nil, err
 		}
-		r.inputs = append(r.inputs, inputDir{display, real, info})
-		return nil
 	}
-	var err error
-	switch {
-	case o.LogDir != nil:
-		err = add(o.LogDir.Path, o.LogDir.Display)
-		for _, p := range o.LogDir.Partitions {
-			err = errors.Join(err, add(p.Path, p.Display))
-		}
-	case o.Partition != nil:
-		err = add(o.Partition.Path, o.Partition.Display)
-		if parent := o.Partition.Parent; parent != nil {
-			err = errors.Join(err, add(parent.Path, parent.Display))
-		}
-	case o.File != nil && o.Err == nil:
-		err = add(filepath.Dir(o.File.Path), filepath.Dir(o.File.Display))
-		if parent := o.File.Parent(); parent != nil {
-			err = errors.Join(err, add(parent.Path, parent.Display))
-		}
+	return all, nil
+}
+
+func (all *Inputs) add(path, display string) error {
+	real, err := filepath.EvalSymlinks(absolute(path))
+	if err != nil {
+		return fmt.Errorf("%s: %w", display, bare(err))
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return fmt.Errorf("%s: %w", display, bare(err))
+	}
+	*all = append(*all, inputDir{display, real, info})
+	return nil
+}
+
+func (all *Inputs) addWithParent(path, display string, parent *logdir.LogDir) error {
+	err := all.add(path, display)
+	if parent != nil {
+		err = errors.Join(err, all.add(parent.Path, parent.Display))
 	}
 	return err
 }
 
-// checkFolder refuses a folder that lies in an input or around one, through whatever links. The error wraps
-// logdir.ErrUsage.
-func (r *rebuilder) checkFolder(dir string) error {
+// Refuse refuses a folder that lies in an input or around one, through whatever links. The error names the folder after the
+// flag that gave it, and wraps logdir.ErrUsage.
+func (all Inputs) Refuse(flag, dir string) error {
 	real, err := realPath(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, bare(err))
 	}
-	for _, in := range r.inputs {
+	for _, in := range all {
 		if lies(real, in.info) {
-			return fmt.Errorf("%w: --rebuild %s lies in %s, which is read; nothing is ever written there, so name another folder",
-				logdir.ErrUsage, dir, in.display)
+			return fmt.Errorf("%w: %s %s lies in %s, which is read; nothing is ever written there, so name another folder",
+				logdir.ErrUsage, flag, dir, in.display)
 		}
 		if info, err := os.Stat(real); err == nil && lies(in.real, info) {
-			return fmt.Errorf("%w: %s, which is read, lies in --rebuild %s; name another folder", logdir.ErrUsage, in.display, dir)
+			return fmt.Errorf("%w: %s, which is read, lies in %s %s; name another folder", logdir.ErrUsage, in.display, flag, dir)
 		}
 	}
 	return nil
 }
+
+func (r *rebuilder) checkFolder(dir string) error { return r.inputs.Refuse("--rebuild", dir) }
 
 // lies reports whether a path, absolute and without links, is the directory or lies in it. Directories are told by what
 // they are, not by their names: the same one may be mounted twice.
@@ -127,19 +140,19 @@ func bare(err error) error {
 	return err
 }
 
-// rebuildFolder is the folder for the files of one partition. Files of several segments are written at a time, since most
+// folder is the folder for the files of one partition. Files of several segments are written at a time, since most
 // of the time is spent waiting for each of them to be on disk.
-type rebuildFolder struct {
+type folder struct {
 	path    string
 	names   map[string]bool // of the files of this run
-	queue   []*rebuildWrite
+	queue   []*pending
 	bytes   int  // in the queue
 	written bool // some file is not one that was there before
 }
 
-// rebuildWrite is the writing of one segment's files.
-type rebuildWrite struct {
-	res   *Rebuilt
+// pending is the writing of one segment's files.
+type pending struct {
+	res   *Segment
 	bytes int
 	wait  sync.WaitGroup
 	errs  []error // of each file
@@ -152,7 +165,7 @@ const (
 )
 
 // folder makes the folder of a partition.
-func (r *rebuilder) folder(name string) (*rebuildFolder, error) {
+func (r *rebuilder) newFolder(name string) (*folder, error) {
 	path := filepath.Join(r.opts.Dir, name)
 	if err := r.checkFolder(path); err != nil {
 		return nil, err
@@ -160,7 +173,7 @@ func (r *rebuilder) folder(name string) (*rebuildFolder, error) {
 	if err := os.MkdirAll(absolute(path), 0o777); err != nil {
 		return nil, fmt.Errorf("%s: cannot be made: %w", path, bare(err))
 	}
-	return &rebuildFolder{path: path, names: map[string]bool{}}, nil
+	return &folder{path: path, names: map[string]bool{}}, nil
 }
 
 // newFile is a file that is to be written.
@@ -170,20 +183,20 @@ type newFile struct {
 }
 
 // write starts to write the files of a segment, unless one of them is there already with other content.
-func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) {
-	w := &rebuildWrite{res: res}
+func (p *partition) write(seg *logdir.Segment, x *recovery, res *Segment) {
+	w := &pending{res: res}
 	p.out.queue = append(p.out.queue, w)
-	if res.Outcome == NotRebuilt {
+	if res.Outcome == Failed {
 		return
 	}
 	files := p.files(seg, x, res)
 	for _, f := range files {
 		there, err := p.out.present(f)
 		if err != nil {
-			res.Outcome, res.Severity, res.Reason, res.Files = NotRebuilt, 0, err.Error(), nil
+			res.Outcome, res.Loss, res.Reason, res.Files = Failed, NoLoss, err.Error(), nil
 			return
 		}
-		res.Files = append(res.Files, RebuiltFile{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)), Written: !there})
+		res.Files = append(res.Files, File{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)), Written: !there})
 	}
 	w.errs = make([]error, len(files))
 	for i, f := range files {
@@ -197,7 +210,7 @@ func (p *rebuildPartition) write(seg *segment, x *recovery, res *Rebuilt) {
 }
 
 // finish waits until what is being written is no more than so many segments and bytes, and hands on the results in order.
-func (p *rebuildPartition) finish(segments, bytes int) error {
+func (p *partition) finish(segments, bytes int) error {
 	d := p.out
 	for len(d.queue) > segments || d.bytes > bytes {
 		w := d.queue[0]
@@ -219,7 +232,7 @@ func (p *rebuildPartition) finish(segments, bytes int) error {
 }
 
 // files are those that recovery leaves of a segment, the log aside.
-func (p *rebuildPartition) files(seg *segment, x *recovery, res *Rebuilt) []newFile {
+func (p *partition) files(seg *logdir.Segment, x *recovery, res *Segment) []newFile {
 	var files []newFile
 	add := func(offset int64, kind format.Kind, data []byte) {
 		// Two segments may give the same snapshot.
@@ -230,24 +243,24 @@ func (p *rebuildPartition) files(seg *segment, x *recovery, res *Rebuilt) []newF
 	}
 	res.IndexEntries, res.TimeIndexEntries = x.index.OffsetIndex().Len(), x.index.TimeIndex().Len()
 	res.TxnIndexEntries = format.NewTxnIndex(x.txns.Bytes()).Len()
-	add(seg.base, format.KindOffsetIndex, x.index.OffsetIndexBytes())
-	add(seg.base, format.KindTimeIndex, x.index.TimeIndexBytes())
-	if res.TxnIndexEntries > 0 || seg.dir.TxnIndex != nil {
-		add(seg.base, format.KindTxnIndex, x.txns.Bytes())
+	add(seg.Base, format.KindOffsetIndex, x.index.OffsetIndexBytes())
+	add(seg.Base, format.KindTimeIndex, x.index.TimeIndexBytes())
+	if res.TxnIndexEntries > 0 || seg.TxnIndex != nil {
+		add(seg.Base, format.KindTxnIndex, x.txns.Bytes())
 	}
 	if p.opts.Snapshots && x.early != nil {
-		add(seg.base, format.KindProducerSnapshot, x.early)
+		add(seg.Base, format.KindProducerSnapshot, x.early)
 	}
 	// A snapshot that is neither at the base of a segment nor at the end of the log would be deleted at once.
-	atEnd := seg.last || res.Outcome == RebuiltCut || seg.dir.Next.Base == x.mapEnd
-	if p.opts.Snapshots && x.mapEnd > x.snapOffset && res.Outcome != RebuiltEmptied && atEnd {
+	atEnd := seg.Next == nil || res.Outcome == Cut || seg.Next.Base == x.mapEnd
+	if p.opts.Snapshots && x.mapEnd > x.snapOffset && res.Outcome != Emptied && atEnd {
 		add(x.mapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, x.producers.Entries()))
 	}
 	return files
 }
 
 // present reports whether a file is there already. The error is for one that is not the same.
-func (d *rebuildFolder) present(f newFile) (bool, error) {
+func (d *folder) present(f newFile) (bool, error) {
 	path := filepath.Join(d.path, f.name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -263,7 +276,7 @@ func (d *rebuildFolder) present(f newFile) (bool, error) {
 }
 
 // write writes a file under another name, brings it to disk, and gives it its name.
-func (d *rebuildFolder) write(f newFile) error {
+func (d *folder) write(f newFile) error {
 	path := filepath.Join(d.path, f.name)
 	half := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
 	err := writeSynced(half, f.data)
@@ -290,7 +303,7 @@ func writeSynced(path string, data []byte) error {
 }
 
 // close brings the names of the files to disk.
-func (d *rebuildFolder) close() error {
+func (d *folder) close() error {
 	if !d.written {
 		return nil
 	}

@@ -1,0 +1,65 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"kseg/internal/fixture"
+	"kseg/logdir"
+)
+
+// BenchmarkRebuild takes what it does as multiples of the bare loop over a mapping, beside the time.
+func BenchmarkRebuild(b *testing.B) {
+	for jobs := 1; jobs <= 2; jobs++ {
+		for _, records := range []int{75, 1} {
+			b.Run(fmt.Sprintf("%d-jobs/%d-records", jobs, records), func(b *testing.B) {
+				set, err := logdir.Open([]string{fixture.BigLog(b, b.TempDir(), 64<<20, records)}, logdir.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				benchRun(b, set, Options{Dir: b.TempDir(), Interval: new(int64(4096)), Jobs: jobs, MaxBatchBytes: 1 << 28,
+					Now: time.UnixMilli(1796000000000), Emit: func(*Segment) error { return nil }})
+			})
+		}
+	}
+}
+
+func benchRun(b *testing.B, set *logdir.Set, opts Options) {
+	log := set.Operands[0].File
+	var bare, ours time.Duration
+	for b.Loop() {
+		start := time.Now()
+		if err := log.View(func(data []byte) error {
+			log.Prepare(data)
+			fixture.BareLoop(data)
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+		middle := time.Now()
+		if _, err := Run(context.Background(), set, opts); err != nil {
+			b.Fatal(err)
+		}
+		bare, ours = bare+middle.Sub(start), ours+time.Since(middle)
+	}
+	b.ReportMetric(ours.Seconds()/bare.Seconds(), "x-bare")
+	b.ReportMetric(float64(log.Size)*float64(b.N)/ours.Seconds()/1e9, "GB/s")
+}
+
+// Looking at batches allocates nothing for each of them.
+func TestNoAllocationPerBatch(t *testing.T) {
+	inMemory(t)
+	small, large := fixture.BigLog(t, t.TempDir(), 2<<20, 1), fixture.BigLog(t, t.TempDir(), 8<<20, 1)
+	rebuild := func(file string) {
+		if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1 << 30)), Jobs: 1}, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	few := testing.AllocsPerRun(3, func() { rebuild(small) })
+	many := testing.AllocsPerRun(3, func() { rebuild(large) })
+	if many > few+200 {
+		t.Errorf("%.0f allocations for 2 MiB, %.0f for 8 MiB", few, many)
+	}
+}

@@ -1,0 +1,97 @@
+package rebuild
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"kseg/format"
+)
+
+// recovery is LogSegment.recover over the batches of one segment.
+type recovery struct {
+	index     *format.IndexBuilder
+	txns      format.TxnIndexBuilder
+	producers *format.ProducerState
+	reader    *format.RecordReader
+
+	snapOffset int64  // of the last snapshot: that which producers were loaded from, or early; the log's start if there is none
+	early      []byte // the snapshot taken before the segment, nil if there is one on disk
+	mapEnd     int64  // the offset behind the last batch that producers know of
+	kept       int64  // bytes
+	batches    int64
+	outcome    Outcome // if err is not nil
+	err        error   // why it ended before a batch that is not sound
+}
+
+// add takes the next batch, whose checksum holds. It is false where recovery ends.
+func (x *recovery) add(b *format.Batch) bool {
+	if !x.fail(x.index.Add(b.Ref())) {
+		return false
+	}
+	x.kept, x.batches = b.End(), x.batches+1
+	if b.Legacy() {
+		return true
+	}
+	if b.ProducerID >= 0 && !x.addProducer(b) {
+		return false
+	}
+	x.mapEnd = b.NextOffset()
+	return true
+}
+
+// addProducer tells the producers of the batch. A control record that makes no sense ends the segment behind it.
+func (x *recovery) addProducer(b *format.Batch) bool {
+	event, err := x.producers.Append(b, x.reader)
+	if err == nil && event.Ended {
+		return x.fail(x.txns.Add(event.Txn))
+	}
+	if err != nil && !fatal(err, b) {
+		x.err, x.outcome = err, Cut
+		return false
+	}
+	return x.fail(err)
+}
+
+// fatal reports whether a broker gives up loading a partition because of the error.
+func fatal(err error, b *format.Batch) bool {
+	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var e *format.Error
+	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
+}
+
+// fail notes an error that ends recovery; it is true if there is none.
+func (x *recovery) fail(err error) bool {
+	if err == nil {
+		return true
+	}
+	x.err, x.outcome = err, Failed
+	if errors.Is(err, format.ErrIndexOrder) {
+		x.outcome = Emptied
+	}
+	return false
+}
+
+// reason is the error as a clause that says what a broker does.
+func (x *recovery) reason() string {
+	text := x.err.Error()
+	switch {
+	case errors.Is(x.err, format.ErrIndexOrder):
+		return text + "; a broker empties the segment"
+	case errors.Is(x.err, format.ErrOffsetOverflow):
+		return text + "; a broker splits the segment, for which no index can be made beforehand"
+	case x.outcome == Failed && !errors.Is(x.err, format.ErrTooLarge):
+		return text + "; a broker does not load the partition"
+	}
+	return text
+}
+
+// empty is what is left after LogSegment.truncateTo of the base offset.
+func (x *recovery) empty(base int64) {
+	x.index, x.txns = format.NewIndexBuilder(base, math.MaxInt64), format.TxnIndexBuilder{}
+	x.kept, x.batches = 0, 0
+}
