@@ -5,7 +5,6 @@ package cmd_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,14 +16,8 @@ import (
 // realDump runs the real DumpLogSegments, in the working directory, with the jars that KSEG_ORACLE_LIB names.
 func realDump(t *testing.T, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
-	lib := os.Getenv("KSEG_ORACLE_LIB")
-	if lib == "" {
-		t.Fatal("KSEG_ORACLE_LIB is not set; run this by `make oracle`")
-	}
-	args = append([]string{"-Xmx1g", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-cp", filepath.Join(lib, "*"),
-		"org.apache.kafka.tools.DumpLogSegments"}, args...)
+	tool := fixture.Jars(t).Command("org.apache.kafka.tools.DumpLogSegments", args...)
 	var out, errs bytes.Buffer
-	tool := exec.Command("java", args...)
 	tool.Stdout, tool.Stderr = &out, &errs
 	err := tool.Run()
 	if err != nil && tool.ProcessState == nil {

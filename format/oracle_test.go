@@ -5,21 +5,17 @@ package format_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kseg/internal/fixture"
 )
 
-// answers runs Kafka's own readers over files, given by content and, for look-ups, the keys. The environment variable
-// KSEG_ORACLE_LIB names the folder with Kafka's jars.
+// answers runs Kafka's own readers over files, given by content and, for look-ups, the keys.
 func answers(t *testing.T, kind string, files [][]byte, keys []string) []string {
 	t.Helper()
-	lib := os.Getenv("KSEG_ORACLE_LIB")
-	if lib == "" {
-		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
-	}
-	dir := t.TempDir()
+	java, dir := fixture.CompileJava(t, "oracle/Answers.java"), t.TempDir()
 	for i, raw := range files {
 		name := filepath.Join(dir, fmt.Sprintf("%05d", i))
 		if err := os.WriteFile(name, raw, 0o644); err != nil {
@@ -32,12 +28,7 @@ func answers(t *testing.T, kind string, files [][]byte, keys []string) []string 
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(lib, "*"),
-		filepath.Join("oracle", "Answers.java"), kind, dir)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", kind, err)
-	}
+	out := java.Run(t, nil, "Answers", kind, dir)
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // A Partition is what look-ups are made in: the segments of one directory, or one segment that was given alone.
@@ -26,9 +27,6 @@ type Partition struct {
 
 	maxBatchBytes int64
 }
-
-// maxCheckpointBytes bounds what is read of a checkpoint: some ten thousands of partitions take a few megabytes.
-const maxCheckpointBytes = 64 << 20
 
 // Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such as
 // a checkpoint given as an operand, becomes a problem of its own.
@@ -53,10 +51,15 @@ func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Pr
 			out = append(out, p)
 		}
 	}
-	checkpoints := checkpointReader{}
+	var dirs state.Dirs
+	told := map[*logdir.LogDir]bool{}
 	for _, p := range out {
 		p.maxBatchBytes = maxBatchBytes
-		problems = append(problems, checkpoints.apply(p)...)
+		p.useCheckpoints(&dirs)
+		if dir := p.LogDir(); !told[dir] {
+			told[dir] = true
+			problems = append(problems, dirs.Of(dir).Problems(format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint)...)
+		}
 	}
 	return out, problems
 }
@@ -113,52 +116,23 @@ func inDirectory(f, log *logdir.File, base int64) *logdir.Segment {
 	return nil
 }
 
-// checkpointReader reads the checkpoints of each log directory once, and tells what is wrong with one once.
-type checkpointReader map[*logdir.File]format.OffsetCheckpoint
-
-// apply sets what the checkpoints beside the partition say of it.
-func (c checkpointReader) apply(p *Partition) []logdir.Problem {
+// useCheckpoints sets what the checkpoints beside the partition say of it.
+func (p *Partition) useCheckpoints(dirs *state.Dirs) {
 	parent := p.LogDir()
 	if parent == nil {
-		return nil
+		return
 	}
 	dir, named := p.Segments[0].Log.Dir()
 	if !named || dir.Suffix != "" {
-		return nil
+		return
 	}
-	var problems []logdir.Problem
-	for _, want := range []struct {
-		kind format.Kind
-		to   *int64
-	}{{format.KindLogStartOffsetCheckpoint, &p.LogStart}, {format.KindReplicationOffsetCheckpoint, &p.HighWatermark}} {
-		file := parent.File(want.kind)
-		if file == nil {
-			continue
-		}
-		checkpoint, err := c.read(file)
-		if err != nil {
-			problems = append(problems, logdir.Problem{Display: file.Display, Err: fmt.Errorf("%s: %w", file.Display, err)})
-		}
-		for _, e := range checkpoint.Entries {
-			if e.Topic == dir.Topic && e.Partition == dir.Partition {
-				*want.to = e.Offset
-			}
-		}
+	tp := state.TopicPartition{Topic: dir.Topic, Partition: dir.Partition}
+	if start, ok := dirs.Of(parent).Offset(format.KindLogStartOffsetCheckpoint, tp); ok {
+		p.LogStart = start
 	}
-	return problems
-}
-
-func (c checkpointReader) read(file *logdir.File) (format.OffsetCheckpoint, error) {
-	if known, ok := c[file]; ok {
-		return known, nil
+	if watermark, ok := dirs.Of(parent).Offset(format.KindReplicationOffsetCheckpoint, tp); ok {
+		p.HighWatermark = watermark
 	}
-	raw, err := file.ReadSmall(maxCheckpointBytes)
-	if err != nil {
-		return format.OffsetCheckpoint{}, err
-	}
-	checkpoint, err := format.DecodeOffsetCheckpoint(raw)
-	c[file] = checkpoint
-	return checkpoint, err
 }
 
 // view maps the files of a segment and calls fn with it, unless ctx is done. Nothing of the segment may be kept.

@@ -3,38 +3,24 @@
 package rebuild
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"kseg/internal/fixture"
 )
 
 var freeze = flag.Bool("freeze", false, "write the answers of Kafka's own recovery to testdata")
 
-// recoveryAnswers runs Kafka's own recovery over partitions. The environment variable KSEG_ORACLE_LIB names the folder
-// with Kafka's jars.
+// recoveryAnswers runs Kafka's own recovery over partitions.
 func recoveryAnswers(t *testing.T, mode string, interval int, dirs []string) string {
 	t.Helper()
-	lib := os.Getenv("KSEG_ORACLE_LIB")
-	if lib == "" {
-		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
-	}
-	args := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(lib, "*"),
-		filepath.Join("oracle", "Recovery.java"), mode, fmt.Sprint(interval), fmt.Sprint(snapshotExpirationMs)}
-	out, err := exec.Command("java", append(args, dirs...)...).Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			t.Logf("%s", exit.Stderr)
-		}
-		t.Fatal(err)
-	}
-	return string(out)
+	args := append([]string{mode, fmt.Sprint(interval), fmt.Sprint(snapshotExpirationMs)}, dirs...)
+	return string(fixture.CompileJava(t, "oracle/Recovery.java").Run(t, nil, "Recovery", args...))
 }
 
 func TestOracleRecovery(t *testing.T) {

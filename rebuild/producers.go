@@ -6,12 +6,13 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.
 const producerExpirationMs = 24 * 60 * 60 * 1000
 
-// maxStateFile bounds the checkpoints and snapshots that are read.
+// maxStateFile bounds the producer snapshots that are read.
 const maxStateFile = 64 << 20
 
 // producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
@@ -32,7 +33,7 @@ type producerHistory struct {
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
-	h := producerHistory{rebuilder: r, dir: dir, logStart: logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs}
+	h := producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs}
 	for _, f := range dir.All() {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && f.Name.Base > h.logStart {
 			h.snapshots = append(h.snapshots, f)
@@ -43,25 +44,12 @@ func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
 }
 
 // logStart is what the log-start-offset-checkpoint says of a partition, 0 if nothing.
-func logStart(dir *logdir.Partition) int64 {
-	if dir.Parent == nil || dir.IsClusterMetadata() {
+func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
+	if dir.IsClusterMetadata() {
 		return 0
 	}
-	f := dir.Parent.File(format.KindLogStartOffsetCheckpoint)
-	if f == nil {
-		return 0
-	}
-	raw, err := f.ReadSmall(maxStateFile)
-	if err != nil {
-		return 0
-	}
-	start := int64(0)
-	checkpoint, _ := format.DecodeOffsetCheckpoint(raw)
-	for _, e := range checkpoint.Entries {
-		if e.Topic == dir.Topic && e.Partition == dir.Partition {
-			start = e.Offset
-		}
-	}
+	start, _ := r.dirs.Of(dir.Parent).Offset(format.KindLogStartOffsetCheckpoint,
+		state.TopicPartition{Topic: dir.Topic, Partition: dir.PartitionDir.Partition})
 	return start
 }
 

@@ -108,6 +108,7 @@ type rebuilder struct {
 	ctx     context.Context
 	opts    *Options
 	cluster *state.Cluster
+	dirs    state.Dirs
 	reader  *format.RecordReader
 	summary Summary
 	inputs  Inputs

@@ -3,24 +3,22 @@
 package retention
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"kseg/format"
+	"kseg/internal/fixture"
 	"kseg/logdir"
 )
 
@@ -30,10 +28,6 @@ const oracleTopics = 40
 // TestOracleBroker fills a real broker with random topics, stops it, spoils some time indexes and file times, and says what
 // will go; then the broker runs again with a short check interval. What it deleted, and by which rule, must be that.
 func TestOracleBroker(t *testing.T) {
-	lib := os.Getenv("KSEG_ORACLE_LIB")
-	if lib == "" {
-		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
-	}
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("KSEG_ORACLE_SEED"); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)
@@ -41,17 +35,17 @@ func TestOracleBroker(t *testing.T) {
 	for name, end := range map[string]os.Signal{"clean": syscall.SIGTERM, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("KSEG_ORACLE_SEED=%d", seed)
-			oracleRun(t, lib, rand.New(rand.NewPCG(seed, 0)), end)
+			oracleRun(t, rand.New(rand.NewPCG(seed, 0)), end)
 		})
 	}
 }
 
-func oracleRun(t *testing.T, lib string, rng *rand.Rand, end os.Signal) {
-	b := newBroker(t, lib, rng)
-	stop, output := b.start(3600_000)
-	output.await(t, "Kafka Server started", 1)
+func oracleRun(t *testing.T, rng *rand.Rand, end os.Signal) {
+	b := newBroker(t, rng)
+	run := b.start(3600_000)
+	run.Output.Await(t, "Kafka Server started", 1)
 	b.fill(oracleTopics)
-	stop(end)
+	run.Stop(end)
 	b.spoil()
 
 	predicted := map[string]*Report{}
@@ -61,9 +55,9 @@ func oracleRun(t *testing.T, lib string, rng *rand.Rand, end os.Signal) {
 	if len(predicted) != oracleTopics {
 		t.Fatalf("%d partitions are judged, %d were made", len(predicted), oracleTopics)
 	}
-	stop, output = b.start(500)
-	deletions := readDeletions(output.await(t, "Log cleanup completed", 6))
-	stop(syscall.SIGTERM)
+	run = b.start(500)
+	deletions := readDeletions(run.Output.Await(t, "Log cleanup completed", 6))
+	run.Stop(syscall.SIGTERM)
 	compareWithBroker(t, b.data, predicted, deletions)
 }
 
@@ -102,23 +96,22 @@ func compareWithBroker(t *testing.T, data string, predicted map[string]*Report, 
 
 // broker is a real one, of a single node on this machine, in a directory of its own.
 type broker struct {
-	t         *testing.T
-	lib       string
-	dir, data string
-	port      int
-	rng       *rand.Rand
+	t    *testing.T
+	java fixture.Java
+	data string
+	port int
+	rng  *rand.Rand
 }
 
-func newBroker(t *testing.T, lib string, rng *rand.Rand) *broker {
-	b := &broker{t: t, lib: lib, dir: t.TempDir(), rng: rng, port: freePort(t)}
-	b.data = filepath.Join(b.dir, "data")
-	compile := exec.Command("javac", "-d", b.dir, "-cp", filepath.Join(lib, "*"), filepath.Join("oracle", "Topics.java"),
-		filepath.Join("oracle", "org", "slf4j", "impl", "StaticLoggerBinder.java"))
-	if out, err := compile.CombinedOutput(); err != nil {
-		t.Fatalf("javac: %v\n%s", err, out)
+func newBroker(t *testing.T, rng *rand.Rand) *broker {
+	b := &broker{t: t, java: fixture.CompileJava(t, "oracle/Topics.java", fixture.LoggerSource(t)), rng: rng, port: freePort(t)}
+	dir := t.TempDir()
+	b.data = filepath.Join(dir, "data")
+	config := filepath.Join(dir, "server.properties")
+	if err := os.WriteFile(config, []byte(b.properties(3600_000)), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	b.properties(3600_000)
-	b.java("kafka.tools.StorageTool", "format", "-t", "AABrc2VnAAAAAAAAAAAAAQ", "-c", filepath.Join(b.dir, "server.properties"))
+	b.java.Run(t, nil, "kafka.tools.StorageTool", "format", "-t", "AABrc2VnAAAAAAAAAAAAAQ", "-c", config)
 	return b
 }
 
@@ -131,97 +124,15 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (b *broker) write(name, text string) {
-	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+func (b *broker) properties(checkIntervalMs int) string {
+	return fixture.BrokerProperties(1, b.port, []string{b.data}, "log.index.size.max.bytes=4096",
+		fmt.Sprintf("log.retention.check.interval.ms=%d", checkIntervalMs), fmt.Sprintf("log.initial.task.delay.ms=%d", checkIntervalMs),
+		"log.cleaner.backoff.ms=300", "log.message.timestamp.after.max.ms=9223372036854775807")
 }
 
-func (b *broker) properties(checkIntervalMs int) {
-	controller := b.port + 1
-	b.write("server.properties", fmt.Sprintf(`process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:%[1]d
-listeners=PLAINTEXT://127.0.0.1:%[2]d,CONTROLLER://127.0.0.1:%[1]d
-advertised.listeners=PLAINTEXT://127.0.0.1:%[2]d
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs=%[3]s
-log.index.size.max.bytes=4096
-log.retention.check.interval.ms=%[4]d
-log.initial.task.delay.ms=%[4]d
-log.cleaner.backoff.ms=300
-log.message.timestamp.after.max.ms=9223372036854775807
-`, controller, b.port, b.data, checkIntervalMs))
-}
-
-func (b *broker) command(ctx context.Context, args ...string) *exec.Cmd {
-	// The classes compiled here stand before the jars, so that the broker's log is printed.
-	args = append([]string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", b.dir + ":" + filepath.Join(b.lib, "*")}, args...)
-	return exec.CommandContext(ctx, "java", args...)
-}
-
-func (b *broker) java(args ...string) {
-	if out, err := b.command(b.t.Context(), args...).CombinedOutput(); err != nil {
-		b.t.Fatalf("%s: %v\n%s", args[0], err, out)
-	}
-}
-
-// transcript is what a process has printed so far.
-type transcript struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	text    strings.Builder
-	ended   bool
-}
-
-// Write appends output.
-func (l *transcript) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.changed.Broadcast()
-	return l.text.Write(p)
-}
-
-// await returns all output once a text has come up n times, or fails if the process ends before.
-func (l *transcript) await(t *testing.T, text string, n int) string {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for strings.Count(l.text.String(), text) < n {
-		if l.ended {
-			t.Fatalf("the broker ended before it said %q %d times:\n%s", text, n, l.text.String())
-		}
-		l.changed.Wait()
-	}
-	return l.text.String()
-}
-
-// start runs the broker until stop is called.
-func (b *broker) start(checkIntervalMs int) (stop func(os.Signal), output *transcript) {
-	b.properties(checkIntervalMs)
-	cmd := b.command(context.Background(), "kafka.Kafka", filepath.Join(b.dir, "server.properties"))
-	output = &transcript{}
-	output.changed = sync.NewCond(&output.mu)
-	cmd.Stdout = output
-	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // a signal is no failure here
-		output.mu.Lock()
-		defer output.mu.Unlock()
-		output.ended = true
-		output.changed.Broadcast()
-	}()
-	stop = func(end os.Signal) {
-		_ = cmd.Process.Signal(end)
-		<-ended
-	}
-	b.t.Cleanup(func() { stop(syscall.SIGKILL) })
-	return stop, output
+// start runs the broker, which looks for what has expired in that interval.
+func (b *broker) start(checkIntervalMs int) *fixture.Broker {
+	return fixture.StartBroker(b.t, b.java, b.properties(checkIntervalMs))
 }
 
 // fill makes topics with random settings and records. Ages are whole minutes and limits of time half ones, so that nothing
@@ -249,10 +160,9 @@ func (b *broker) fill(topics int) {
 			fmt.Fprintf(&script, "delete %s %d\n", name, b.rng.IntN(records+1))
 		}
 	}
-	cmd := b.command(b.t.Context(), "Topics", fmt.Sprintf("127.0.0.1:%d", b.port))
-	cmd.Stdin = strings.NewReader(script.String())
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "filled") {
-		b.t.Fatalf("%v\n%s", err, out[max(0, len(out)-2000):])
+	out := b.java.Run(b.t, strings.NewReader(script.String()), "Topics", fmt.Sprintf("127.0.0.1:%d", b.port))
+	if !strings.Contains(string(out), "filled") {
+		b.t.Fatalf("%s", out[max(0, len(out)-2000):])
 	}
 }
 

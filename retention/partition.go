@@ -92,16 +92,15 @@ type Judge struct {
 	options  Options
 	cluster  *state.Cluster
 	settings map[*logdir.LogDir]*state.Settings
-	dirs     map[*logdir.LogDir]*directory
 	// Problems are what could not be read of state files.
 	Problems []logdir.Problem
 }
 
 // NewJudge reads the state files of the log directories that the partitions lie in.
 func NewJudge(partitions []*logdir.Partition, cluster *state.Cluster, options Options) (*Judge, error) {
-	j := &Judge{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{}, dirs: map[*logdir.LogDir]*directory{}}
+	j := &Judge{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{}}
 	for _, p := range partitions {
-		if j.dirs[p.Parent] != nil {
+		if j.settings[p.Parent] != nil {
 			continue
 		}
 		s := cluster.Settings(p.Parent)
@@ -112,60 +111,27 @@ func NewJudge(partitions []*logdir.Partition, cluster *state.Cluster, options Op
 			}
 		}
 		j.settings[p.Parent] = s
-		j.dirs[p.Parent] = j.readDirectory(p.Parent)
+		j.Problems = append(j.Problems, cluster.Dirs.Of(p.Parent).Problems(checkpoints...)...)
 	}
 	return j, nil
 }
 
-// directory is what the state files of a log directory say.
+// checkpoints are those that retention goes by.
+var checkpoints = []format.Kind{format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint,
+	format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
+
+// directory is what the state files of the log directory of a partition say of it.
 type directory struct {
-	clean         bool // the broker stopped cleanly, so that it will read no log when it starts
-	recoveryKnown bool // there is a recovery point checkpoint
-	recovery      map[string]int64
-	logStart      map[string]int64
-	watermark     map[string]int64
-	cleaned       map[string]int64 // where the log cleaner has come to, of compacted topics alone
+	*state.Dir // nil: unknown
+	tp         state.TopicPartition
 }
 
-// maxCheckpointBytes bounds a checkpoint: a million partitions take less.
-const maxCheckpointBytes = 256 << 20
-
-func (j *Judge) readDirectory(dir *logdir.LogDir) *directory {
-	d := &directory{}
-	if dir == nil {
-		return d
-	}
-	d.clean = dir.File(format.KindCleanShutdown) != nil
-	d.recoveryKnown = dir.File(format.KindRecoveryPointCheckpoint) != nil
-	d.recovery = j.readCheckpoint(dir, format.KindRecoveryPointCheckpoint)
-	d.logStart = j.readCheckpoint(dir, format.KindLogStartOffsetCheckpoint)
-	d.watermark = j.readCheckpoint(dir, format.KindReplicationOffsetCheckpoint)
-	d.cleaned = j.readCheckpoint(dir, format.KindCleanerOffsetCheckpoint)
-	return d
+func (j *Judge) directory(p *logdir.Partition) directory {
+	return directory{j.cluster.Dirs.Of(p.Parent), state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}}
 }
 
-// readCheckpoint reads an offset checkpoint by partition ("orders-3").
-func (j *Judge) readCheckpoint(dir *logdir.LogDir, kind format.Kind) map[string]int64 {
-	f := dir.File(kind)
-	if f == nil {
-		return nil
-	}
-	raw, err := f.ReadSmall(maxCheckpointBytes)
-	if err != nil {
-		j.Problems = append(j.Problems, logdir.Problem{Display: f.Display, Err: err})
-		return nil
-	}
-	c, err := format.DecodeOffsetCheckpoint(raw)
-	if err != nil {
-		err = fmt.Errorf("%s: %w; what can be read of it counts", f.Display, err)
-		j.Problems = append(j.Problems, logdir.Problem{Display: f.Display, Err: err})
-	}
-	offsets := map[string]int64{}
-	for _, e := range c.Entries {
-		offsets[format.PartitionDir{Topic: e.Topic, Partition: e.Partition}.String()] = e.Offset
-	}
-	return offsets
-}
+// offset is what the checkpoint of that kind says, false if nothing.
+func (d directory) offset(kind format.Kind) (int64, bool) { return d.Offset(kind, d.tp) }
 
 // partition judges one partition, reading all its segments. Problems are what could not be read; a partition without any
 // segment left gives nil.
@@ -174,11 +140,11 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 	for _, seg := range p.Segments {
 		r.kept[seg] = true
 	}
-	dir := j.dirs[p.Parent]
+	dir := j.directory(p)
 	segments := allSegments(p)
 	var problems []logdir.Problem
 	for i, seg := range segments {
-		s, bad := rd.readSegment(seg, dir.recovers(p, segments, i))
+		s, bad := rd.readSegment(seg, dir.recovers(segments, i))
 		problems = append(problems, bad...)
 		if s != nil {
 			r.Segments = append(r.Segments, s)
@@ -200,23 +166,23 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 // recovers reports whether a broker reads the log of segment i when it opens it, or has written it itself: its index is
 // missing; or there was no clean shutdown, and the segment holds the recovery point or lies behind it. Without a
 // recovery point that much is known of the last segment only.
-func (d *directory) recovers(p *logdir.Partition, segments []*logdir.Segment, i int) bool {
+func (d directory) recovers(segments []*logdir.Segment, i int) bool {
 	last := i == len(segments)-1
 	switch {
 	case segments[i].Index == nil:
 		return true
-	case d.clean:
+	case d.Dir != nil && d.Marker != nil:
 		return false
-	case last || !d.recoveryKnown:
+	case last || d.Checkpoint(format.KindRecoveryPointCheckpoint) == nil:
 		return last
 	}
-	return segments[i+1].Base > d.recovery[p.PartitionDir.String()]
+	recovery, _ := d.offset(format.KindRecoveryPointCheckpoint)
+	return segments[i+1].Base > recovery
 }
 
 // offsets finds the three offsets that bound what may be deleted.
-func (r *Report) offsets(j *Judge, dir *directory) {
+func (r *Report) offsets(j *Judge, dir directory) {
 	first, last := r.Segments[0], r.Segments[len(r.Segments)-1]
-	name := r.Partition.PartitionDir.String()
 	l := &r.Log
 	l.EndOffset = last.log.nextOffset
 	if last.recovered {
@@ -224,10 +190,10 @@ func (r *Report) offsets(j *Judge, dir *directory) {
 	}
 	l.EndOffset = max(l.EndOffset, last.Base)
 	l.StartOffset, r.StartSource = first.Base, "first segment"
-	if start, ok := dir.logStart[name]; ok && start > first.Base {
+	if start, ok := dir.offset(format.KindLogStartOffsetCheckpoint); ok && start > first.Base {
 		l.StartOffset, r.StartSource = start, "checkpoint"
 	}
-	checkpoint, known := dir.watermark[name]
+	checkpoint, known := dir.offset(format.KindReplicationOffsetCheckpoint)
 	mode := j.options.Mode
 	if mode == WatermarkAuto {
 		mode = r.watermarkMode(j)

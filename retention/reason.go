@@ -158,8 +158,8 @@ func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 }
 
 // warnOfCompaction tells of a topic that counts as not compacted for want of settings, though the log cleaner knows it.
-func (r *Report) warnOfCompaction(dir *directory, im *state.Image) {
-	_, known := dir.cleaned[r.Partition.PartitionDir.String()]
+func (r *Report) warnOfCompaction(dir directory, im *state.Image) {
+	_, known := dir.offset(format.KindCleanerOffsetCheckpoint)
 	if known && im == nil && r.Settings.CleanupPolicy.Source == state.FromDefault && !r.Log.Limits.Compact {
 		r.Warnings = append(r.Warnings, "The cleaner-offset-checkpoint has this partition, so that its topic is compacted, or was; cleanup.policy is not "+
 			"known and counts as delete. If it is compacted, give --topic-config cleanup.policy=compact, or the metadata.")

@@ -7,10 +7,11 @@ import (
 	"compress/gzip"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kseg/internal/fixture"
 )
 
 var (
@@ -18,18 +19,9 @@ var (
 	freeze = flag.Bool("freeze", false, "write the records and the real tool's output to testdata/schema")
 )
 
-// oracleLib is the folder with Kafka's jars, from the environment variable KSEG_ORACLE_LIB.
-func oracleLib(t *testing.T) string {
-	lib := os.Getenv("KSEG_ORACLE_LIB")
-	if lib == "" {
-		t.Skip("KSEG_ORACLE_LIB does not name the folder with Kafka's jars")
-	}
-	return lib
-}
-
 // Kafka's own classes write random records of all types and versions, the real tool dumps them, and so do we.
 func TestOracleRandomRecords(t *testing.T) {
-	out := makeRecords(t, oracleLib(t), t.TempDir())
+	out := makeRecords(t, t.TempDir())
 	d := NewDecoder()
 	for _, dir := range partitions(t, out) {
 		t.Run(dir, func(t *testing.T) {
@@ -46,19 +38,10 @@ func TestOracleRandomRecords(t *testing.T) {
 
 const segmentName = "00000000000000000000.log"
 
-func makeRecords(t *testing.T, lib, dir string) string {
-	classpath := dir + string(os.PathListSeparator) + filepath.Join(lib, "*")
-	run(t, "javac", "-nowarn", "-cp", classpath, "-d", dir, filepath.Join("oracle", "Records.java"))
+func makeRecords(t *testing.T, dir string) string {
 	out := filepath.Join(dir, "out")
-	run(t, "java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath, "Records", *seed, "8", out)
+	fixture.CompileJava(t, "oracle/Records.java").Run(t, nil, "Records", *seed, "8", out)
 	return out
-}
-
-func run(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, text)
-	}
 }
 
 func partitions(t *testing.T, out string) (names []string) {

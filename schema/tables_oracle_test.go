@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kseg/internal/fixture"
 )
 
 // definition is a message definition as Kafka's jars hold it.
@@ -40,7 +42,7 @@ type definitionField struct {
 
 // The tables are held to the definitions in the jars, field by field; a newer Kafka is a list of differences.
 func TestOracleTables(t *testing.T) {
-	lib := oracleLib(t)
+	lib := fixture.OracleLib(t)
 	c := tables()
 	seen := map[*message]bool{}
 	for _, jar := range []struct {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -9,15 +8,16 @@ import (
 	"kseg/logdir"
 )
 
-// maxPropertiesBytes bounds a properties file.
-const maxPropertiesBytes = 1 << 20
-
 // Cluster is what the log directories among the operands know of their cluster.
 type Cluster struct {
 	// Problems are what could not be read, or was incomplete: settings may be others than those given.
 	Problems []logdir.Problem
 
+	// Dirs are the small files of the log directories.
+	Dirs Dirs
+
 	logs   []metadataLog
+	told   map[*logdir.LogDir]bool // whose meta.properties was asked for
 	gentle *logdir.Gentle
 }
 
@@ -31,7 +31,7 @@ type metadataLog struct {
 // OpenCluster reads the metadata logs in the log directories of set, also those that the set's filters leave out, and those
 // beside partitions and files given alone. gentle may be nil.
 func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
-	c := &Cluster{gentle: gentle}
+	c := &Cluster{gentle: gentle, told: map[*logdir.LogDir]bool{}}
 	for _, o := range set.Operands {
 		switch {
 		case o.LogDir != nil:
@@ -73,26 +73,17 @@ func (c *Cluster) read(parent, path string, dir *logdir.LogDir) {
 	c.logs = append(c.logs, log)
 }
 
-// metaProperties reads the meta.properties of a log directory; the zero value if there is none.
+// metaProperties are those of a log directory; the zero value if there are none. What is wrong with them is told once.
 func (c *Cluster) metaProperties(dir *logdir.LogDir) format.MetaProperties {
 	if dir == nil {
 		return format.MetaProperties{}
 	}
-	f := dir.File(format.KindMetaProperties)
-	if f == nil {
-		return format.MetaProperties{}
+	d := c.Dirs.Of(dir)
+	if !c.told[dir] {
+		c.told[dir] = true
+		c.Problems = append(c.Problems, d.Problems(format.KindMetaProperties)...)
 	}
-	raw, err := f.ReadSmall(maxPropertiesBytes)
-	var meta format.MetaProperties
-	if err == nil {
-		if meta, err = format.DecodeMetaProperties(raw); err != nil {
-			err = fmt.Errorf("%s: %w", f.Display, err)
-		}
-	}
-	if err != nil && !slices.ContainsFunc(c.Problems, func(p logdir.Problem) bool { return p.Display == f.Display }) {
-		c.Problems = append(c.Problems, logdir.Problem{Display: f.Display, Err: err})
-	}
-	return meta
+	return d.Meta
 }
 
 // Settings are those of the broker that dir (nil: unknown) belongs to: by the metadata log in dir itself, else by the

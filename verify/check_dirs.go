@@ -7,6 +7,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // checkDirs looks at what lies in the directories: what Kafka left behind in the middle of something, what is misnamed, and what
@@ -199,13 +200,13 @@ func lookAtLogDir(l *logDir) {
 // lookForTwins finds partitions that are in use in two places. Those of different brokers are replicas of each other, and a log
 // directory that is a copy of another one is reported as that.
 func lookForTwins(o *operands) {
-	first := map[topicPartition][]*logdir.Partition{}
+	first := map[state.TopicPartition][]*logdir.Partition{}
 	for _, l := range o.dirs {
 		for _, p := range l.partitions {
 			if p.alone != nil || !p.inUse() || !p.dir.Named || p.dir.IsClusterMetadata() {
 				continue
 			}
-			key := topicPartition{p.dir.Topic, p.dir.Partition}
+			key := p.topicPartition()
 			for _, twin := range first[key] {
 				if o.oneBroker(twin.Parent, p.dir.Parent) {
 					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display, logPos: -1,
@@ -227,7 +228,7 @@ func (o *operands) oneBroker(a, b *logdir.LogDir) bool {
 	if a == nil || b == nil {
 		return true
 	}
-	x, y := o.driver.dirState(a).meta, o.driver.dirState(b).meta
+	x, y := o.driver.dirState(a).Meta, o.driver.dirState(b).Meta
 	switch {
 	case x.HasDirectoryID && y.HasDirectoryID && x.DirectoryID == y.DirectoryID, x.HasNodeID && y.HasNodeID && x.NodeID != y.NodeID:
 		return false

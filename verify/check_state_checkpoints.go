@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/state"
 )
 
 // checkCheckpoints looks at the four offset checkpoints of a log directory, and holds each line against the log that it is about.
@@ -49,30 +50,30 @@ func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
 // lookAtCheckpointFiles looks at the checkpoints by themselves.
 func lookAtCheckpointFiles(l *logDir) {
 	s := l.driver.dirState(l.dir)
-	for _, err := range s.notRead {
-		l.driver.notRead(l.dir.Display, err)
+	for _, problem := range s.Unread {
+		l.driver.notRead(l.dir.Display, problem.Err)
 	}
 	if l.dir.Narrowed {
 		return
 	}
-	for _, kind := range checkpointKinds {
-		if c := s.checkpoints[kind]; c != nil {
+	for _, kind := range state.CheckpointKinds {
+		if c := s.Checkpoint(kind); c != nil {
 			lookAtCheckpointFile(l, kind, c)
 		}
 	}
 }
 
-func lookAtCheckpointFile(l *logDir, kind format.Kind, c *checkpoint) {
-	if c.err != nil {
+func lookAtCheckpointFile(l *logDir, kind format.Kind, c *state.Checkpoint) {
+	if c.Err != nil {
 		l.found(unreadable(c))
 		return
 	}
-	if finding, odd := oddCheckpointFile(c.file.Rel, c); odd {
+	if finding, odd := oddCheckpointFile(c.File.Rel, c); odd {
 		l.found(finding)
 	}
-	for _, e := range c.content.Entries {
+	for _, e := range c.Content.Entries {
 		if !slices.ContainsFunc(l.dir.Subdirs, func(name string) bool { return isDirOf(name, e.Topic, e.Partition) }) {
-			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.file.Rel, e.Pos, e.Len), logPos: -1,
+			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
 				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time", e.Topic, e.Partition)}
 			l.found(f)
 		}
@@ -86,9 +87,9 @@ func isDirOf(name, topic string, partition int32) bool {
 }
 
 // unreadable makes the finding of a checkpoint that a broker cannot read.
-func unreadable(c *checkpoint) Finding {
-	severity, effect := unreadableCheckpoint(c.file.Kind(), c.err)
-	f := stateError("checkpoint-unreadable", c.file.Rel, c.raw, c.err, effect)
+func unreadable(c *state.Checkpoint) Finding {
+	severity, effect := unreadableCheckpoint(c.File.Kind(), c.Err)
+	f := stateError("checkpoint-unreadable", c.File.Rel, c.Raw, c.Err, effect)
 	f.Severity = severity
 	return f
 }
@@ -107,11 +108,11 @@ type checkpointLine struct {
 func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	c, e, ok := p.entry(kind)
 	if ok {
-		return checkpointLine{p, p.parentFile(c.file), e.Pos, e.Len, e.Offset}, true
+		return checkpointLine{p, p.parentFile(c.File), e.Pos, e.Len, e.Offset}, true
 	}
 	always := kind == format.KindRecoveryPointCheckpoint || kind == format.KindReplicationOffsetCheckpoint
 	if c != nil && always && p.shutdown == cleanShutdown && p.whole() {
-		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.file), -1, -1), logPos: -1,
+		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1), logPos: -1,
 			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0", p.dir.Topic, p.dir.Partition)})
 	}
 	return checkpointLine{}, false
@@ -156,17 +157,17 @@ func lookAtLines(p *partition, end int64) {
 
 // lookAtCheckpointAlone looks at a checkpoint that was given as a file.
 func lookAtCheckpointAlone(p *partition) {
-	if !slices.Contains(checkpointKinds, p.alone.Kind()) || p.alone.Name.Leftover() {
+	if !slices.Contains(state.CheckpointKinds, p.alone.Kind()) || p.alone.Name.Leftover() {
 		return
 	}
 	raw, ok := p.readSmall(p.alone)
 	if !ok {
 		return
 	}
-	c := readCheckpoint(p.alone, raw)
-	if c.err != nil {
+	c := state.NewCheckpoint(p.alone, raw)
+	if c.Err != nil {
 		p.found(nil, unreadable(c))
-	} else if finding, odd := oddCheckpointFile(c.file.Rel, c); odd {
+	} else if finding, odd := oddCheckpointFile(c.File.Rel, c); odd {
 		p.found(nil, finding)
 	}
 }

@@ -70,7 +70,7 @@ func lackOfMetadata(p *partition) {
 		Message: "there is no such file; brokers before 2.8 wrote none, later ones take a partition without it for a stranger's, set its files aside and " +
 			"begin an empty log"}
 	if parent := p.dir.Parent; parent != nil && p.batches() > 0 {
-		if s := p.driver.dirState(parent); s.withID > 0 || s.meta.Version > 0 {
+		if s := p.driver.dirState(parent); s.withID > 0 || s.Meta.Version > 0 {
 			f.Severity = Warning
 		}
 	}
@@ -127,7 +127,7 @@ func (d *driver) clusterOf(dir *logdir.LogDir) string {
 	if dir == nil {
 		return ""
 	}
-	return d.dirState(dir).meta.ClusterID
+	return d.dirState(dir).Meta.ClusterID
 }
 
 // compareTopicID holds the topic id against the cluster's metadata, or else against the topic's other partitions.
@@ -176,7 +176,7 @@ func lookAtAssignment(p *partition, f *logdir.File) {
 		if i < 0 {
 			why = fmt.Sprintf("by the cluster's metadata broker %d has no replica of it", settings.NodeID)
 		} else if p.dir.Parent != nil && i < len(assigned.Directories) {
-			meta := p.driver.dirState(p.dir.Parent).meta
+			meta := p.driver.dirState(p.dir.Parent).Meta
 			if id := assigned.Directories[i]; meta.HasDirectoryID && !id.Reserved() && id != meta.DirectoryID {
 				why = fmt.Sprintf("by the cluster's metadata it is in the log directory %s, and this one is %s", id, meta.DirectoryID)
 			}
@@ -241,8 +241,8 @@ func lookAtMetaProperties(l *logDir) {
 	switch {
 	case f == nil:
 		lackOfProperties(l)
-	case s.metaRaw != nil:
-		if finding, odd := lookAtProperties(f.Rel, s.metaRaw, &s.meta, s.metaErr); odd {
+	case s.MetaRaw != nil:
+		if finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr); odd {
 			l.found(finding)
 		}
 	}
@@ -260,7 +260,7 @@ func lookAtMetaProperties(l *logDir) {
 // of a broker, but a copy of some of one.
 func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
-	if len(s.checkpoints) == 0 && l.dir.File(format.KindCleanShutdown) == nil {
+	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
 		return
 	}
 	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
@@ -278,7 +278,7 @@ func compareLogDirs(o *operands) {
 		if l.dir == nil {
 			continue
 		}
-		if s := o.driver.dirState(l.dir); s.metaRaw != nil && s.metaErr == nil {
+		if s := o.driver.dirState(l.dir); s.MetaRaw != nil && s.MetaErr == nil {
 			for _, other := range known {
 				if comparePair(o, other, s) {
 					break
@@ -291,37 +291,37 @@ func compareLogDirs(o *operands) {
 
 // comparePair compares two log directories, and reports whether they do not belong together.
 func comparePair(o *operands, a, b *dirState) bool {
-	f := Finding{Shown: b.dir.File(format.KindMetaProperties).Display, logPos: -1}
+	f := Finding{Shown: b.LogDir.File(format.KindMetaProperties).Display, logPos: -1}
 	at := func(key string) {
-		p, _ := b.meta.Get(key)
-		f.Place = inFile(b.dir.File(format.KindMetaProperties).Rel, p.Pos, p.Len)
-		f.Related = []Place{inFile(a.dir.File(format.KindMetaProperties).Display, -1, -1)}
+		p, _ := b.Meta.Get(key)
+		f.Place = inFile(b.LogDir.File(format.KindMetaProperties).Rel, p.Pos, p.Len)
+		f.Related = []Place{inFile(a.LogDir.File(format.KindMetaProperties).Display, -1, -1)}
 	}
-	sameNode := a.meta.HasNodeID && b.meta.HasNodeID && a.meta.NodeID == b.meta.NodeID
+	sameNode := a.Meta.HasNodeID && b.Meta.HasNodeID && a.Meta.NodeID == b.Meta.NodeID
 	switch {
-	case a.meta.HasDirectoryID && b.meta.HasDirectoryID && a.meta.DirectoryID == b.meta.DirectoryID:
+	case a.Meta.HasDirectoryID && b.Meta.HasDirectoryID && a.Meta.DirectoryID == b.Meta.DirectoryID:
 		at("directory.id")
 		f.Code = "directory-id-twice"
-		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does not start", a.dir.Display,
-			a.meta.DirectoryID)
-	case a.meta.ClusterID != b.meta.ClusterID && a.meta.ClusterID != "" && b.meta.ClusterID != "":
+		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does not start", a.LogDir.Display,
+			a.Meta.DirectoryID)
+	case a.Meta.ClusterID != b.Meta.ClusterID && a.Meta.ClusterID != "" && b.Meta.ClusterID != "":
 		at("cluster.id")
 		f.Code = "cluster-id-differs"
 		if !sameNode {
 			f.Severity = Warning // two brokers of two clusters, it seems
 		}
-		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start", b.meta.ClusterID, a.dir.Display,
-			a.meta.ClusterID)
-		f.Evidence = []Evidence{{"cluster id", a.meta.ClusterID, b.meta.ClusterID}}
-	case a.meta.HasNodeID && b.meta.HasNodeID && !sameNode:
+		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start", b.Meta.ClusterID, a.LogDir.Display,
+			a.Meta.ClusterID)
+		f.Evidence = []Evidence{{"cluster id", a.Meta.ClusterID, b.Meta.ClusterID}}
+	case a.Meta.HasNodeID && b.Meta.HasNodeID && !sameNode:
 		at("node.id")
-		if b.meta.Version == 0 {
+		if b.Meta.Version == 0 {
 			at("broker.id")
 		}
 		f.Code = "node-id-differs"
-		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start", b.meta.NodeID, a.dir.Display,
-			a.meta.NodeID)
-		f.Evidence = []Evidence{{"node id", itoa(int64(a.meta.NodeID)), itoa(int64(b.meta.NodeID))}}
+		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start", b.Meta.NodeID, a.LogDir.Display,
+			a.Meta.NodeID)
+		f.Evidence = []Evidence{{"node id", itoa(int64(a.Meta.NodeID)), itoa(int64(b.Meta.NodeID))}}
 	default:
 		return false
 	}

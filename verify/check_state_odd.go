@@ -7,6 +7,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // checkOdd says of a state file that can be read whether Kafka would have written it like that. What Kafka's readers pass over
@@ -66,18 +67,18 @@ func oddCheckpoint(file string, raw []byte, lines []string) (Finding, bool) {
 }
 
 // oddCheckpointFile says whether an offset checkpoint is as Kafka writes it: also that no partition is listed twice.
-func oddCheckpointFile(file string, c *checkpoint) (Finding, bool) {
-	lines := make([]string, len(c.content.Entries))
-	seen := map[topicPartition]bool{}
-	for i, e := range c.content.Entries {
+func oddCheckpointFile(file string, c *state.Checkpoint) (Finding, bool) {
+	lines := make([]string, len(c.Content.Entries))
+	seen := map[state.TopicPartition]bool{}
+	for i, e := range c.Content.Entries {
 		lines[i] = fmt.Sprintf("%s %d %d", e.Topic, e.Partition, e.Offset)
-		key := topicPartition{e.Topic, e.Partition}
+		key := state.TopicPartition{Topic: e.Topic, Partition: e.Partition}
 		if seen[key] {
 			return oddPlace(file, e.Pos, e.Len, fmt.Sprintf("%s-%d is listed twice; a broker takes the last line", e.Topic, e.Partition)), true
 		}
 		seen[key] = true
 	}
-	return oddCheckpoint(file, c.raw, lines)
+	return oddCheckpoint(file, c.Raw, lines)
 }
 
 // propertyKeys are those that Kafka writes into a meta.properties.

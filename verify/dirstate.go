@@ -3,63 +3,27 @@ package verify
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
 )
 
-// topicPartition is how the checkpoints of a log directory name a partition.
-type topicPartition struct {
-	topic     string
-	partition int32
-}
-
 // dirState is what the state files of a log directory say. They are read once, since every partition is held against them.
 type dirState struct {
-	dir         *logdir.LogDir
-	checkpoints map[format.Kind]*checkpoint // those that are there and could be read from the disk
-	meta        format.MetaProperties
-	metaRaw     []byte // nil: there is none, or it could not be read from the disk
-	metaErr     error  // a broker cannot read it
-	notRead     []error
+	*state.Dir
 	// withID and withEpochs are partitions in use that have a partition.metadata and a leader-epoch-checkpoint.
 	withID, withEpochs int
 }
-
-// checkpoint is one of the four offset checkpoints.
-type checkpoint struct {
-	file    *logdir.File
-	raw     []byte
-	content format.OffsetCheckpoint
-	err     error // a broker cannot read it
-	entries map[topicPartition]format.OffsetCheckpointEntry
-}
-
-// checkpointKinds are the four offset checkpoints of a log directory.
-var checkpointKinds = []format.Kind{format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint,
-	format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
 
 // dirState reads the state files of a log directory, the first time that it is asked for it.
 func (d *driver) dirState(dir *logdir.LogDir) *dirState {
 	if s, ok := d.dirStates[dir]; ok {
 		return s
 	}
-	s := &dirState{dir: dir, checkpoints: map[format.Kind]*checkpoint{}}
+	s := &dirState{Dir: state.ReadDir(dir)}
 	d.dirStates[dir] = s
-	for _, kind := range checkpointKinds {
-		if f := dir.File(kind); f != nil {
-			if raw, ok := s.read(f); ok {
-				s.checkpoints[kind] = readCheckpoint(f, raw)
-			}
-		}
-	}
-	if f := dir.File(format.KindMetaProperties); f != nil {
-		if raw, ok := s.read(f); ok {
-			s.metaRaw = raw
-			s.meta, s.metaErr = format.DecodeMetaProperties(raw)
-		}
-	}
 	for _, p := range dir.Partitions {
 		if p.Suffix != "" {
 			continue
@@ -74,33 +38,26 @@ func (d *driver) dirState(dir *logdir.LogDir) *dirState {
 	return s
 }
 
-func (s *dirState) read(f *logdir.File) ([]byte, bool) {
-	raw, err := f.ReadSmall(maxSmallFile)
-	if err != nil {
-		s.notRead = append(s.notRead, err)
-	}
-	return raw, err == nil
+// checkpointed reports whether there is an offset checkpoint.
+func (s *dirState) checkpointed() bool {
+	return slices.ContainsFunc(state.CheckpointKinds, func(kind format.Kind) bool { return s.Checkpoint(kind) != nil })
 }
 
-func readCheckpoint(f *logdir.File, raw []byte) *checkpoint {
-	c := &checkpoint{file: f, raw: raw, entries: map[topicPartition]format.OffsetCheckpointEntry{}}
-	c.content, c.err = format.DecodeOffsetCheckpoint(raw)
-	for _, e := range c.content.Entries {
-		c.entries[topicPartition{e.Topic, e.Partition}] = e
-	}
-	return c
+// topicPartition is how checkpoints name the partition.
+func (p *partition) topicPartition() state.TopicPartition {
+	return state.TopicPartition{Topic: p.dir.Topic, Partition: p.dir.Partition}
 }
 
 // entry is what a checkpoint of the partition's log directory says of it.
-func (p *partition) entry(kind format.Kind) (*checkpoint, format.OffsetCheckpointEntry, bool) {
+func (p *partition) entry(kind format.Kind) (*state.Checkpoint, format.OffsetCheckpointEntry, bool) {
 	if p.dir.Parent == nil || !p.inUse() {
 		return nil, format.OffsetCheckpointEntry{}, false
 	}
-	c := p.driver.dirState(p.dir.Parent).checkpoints[kind]
-	if c == nil || c.err != nil {
+	c := p.driver.dirState(p.dir.Parent).Checkpoint(kind)
+	if c == nil || c.Err != nil {
 		return nil, format.OffsetCheckpointEntry{}, false
 	}
-	e, ok := c.entries[topicPartition{p.dir.Topic, p.dir.Partition}]
+	e, ok := c.Entry(p.topicPartition())
 	return c, e, ok
 }
 

@@ -97,11 +97,7 @@ func (p *partition) cleaned() bool {
 	if p.dir.Parent == nil {
 		return false
 	}
-	c := p.driver.dirState(p.dir.Parent).checkpoints[format.KindCleanerOffsetCheckpoint]
-	if c == nil {
-		return false
-	}
-	_, ok := c.entries[topicPartition{p.dir.Topic, p.dir.Partition}]
+	_, ok := p.driver.dirState(p.dir.Parent).Offset(format.KindCleanerOffsetCheckpoint, p.topicPartition())
 	return ok
 }
 
