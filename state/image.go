@@ -1,68 +1,61 @@
 // Package state folds logs of changes to what holds at their end.
 //
-// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition and
-// setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below offset N amount
-// to. ReadImage folds the newest complete snapshot and the records behind it into an Image; Settings answers from it what
-// a topic's setting is worth for a broker, and who set it.
+// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition, broker
+// and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below offset N
+// amount to. ReadImage folds the newest complete snapshot and the records behind it into an Image, FoldImage those up to
+// any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
 package state
 
 import (
+	"cmp"
+	"iter"
+	"slices"
+
 	"kseg/format"
-	"kseg/schema"
 )
 
-// ResourceType says what a config is set for (Kafka's ConfigResource.Type).
-type ResourceType int8
-
-// The resources whose configs bear on log directories.
-const (
-	TopicResource  ResourceType = 2
-	BrokerResource ResourceType = 4
-)
-
-// Resource is what a config is set for: a topic by its name, a broker by its id in decimal, all brokers by "".
-type Resource struct {
-	Type ResourceType
-	Name string
-}
-
-// Topic is a topic of the cluster.
-type Topic struct {
-	Name       string
-	ID         format.UUID
-	Partitions map[int32]*Partition
-}
-
-// Partition says where the replicas of a partition are.
-type Partition struct {
-	Replicas []int32 // broker ids
-	// Directories are the directory.id of the log directory of each replica, in the same order; nil before Kafka 3.7.
-	Directories []format.UUID
-	Leader      int32 // broker id; -1: none
-}
-
-// Image is what a metadata log amounts to (org.apache.kafka.image.MetadataImage, in the parts that log directories depend on).
+// Image is what a metadata log amounts to (org.apache.kafka.image.MetadataImage).
 type Image struct {
 	// SnapshotOffset is the end (exclusive) of the snapshot it began with, 0 if there was none; EndOffset is the offset behind
-	// the last record that was folded in.
+	// the last record that was folded in, and EndMs the time of that record, if HasEndMs.
 	SnapshotOffset int64
 	EndOffset      int64
+	EndMs          int64
+	HasEndMs       bool
+	// Snapshot is the name of the snapshot it began with, "" if there was none.
+	Snapshot string
 	// Problems say what could not be read or is missing; the image may lack what was there.
 	Problems []error
+	// Lost are the offsets below EndOffset whose records could not be read, in order.
+	Lost []Lost
+	// Newer counts records of types and versions that came after Kafka 4.4, which are left out.
+	Newer int
+	// Voters are the ids of the quorum's voters as last recorded, nil if no record tells.
+	Voters []int32
 
 	topics  map[format.UUID]*Topic
 	names   map[string]format.UUID
-	configs map[Resource]map[string]string
+	configs map[Resource]map[string]*Config
+	things  map[thingKey]Thing
 	// pending are the changes of a transaction that has begun (KIP-868): they count when it ends, or not at all.
 	pending  []func()
 	inChange bool
+	observe  func(Change) // nil: nobody asks
+}
+
+// Lost is a range of offsets whose records could not be read.
+type Lost struct {
+	First int64
+	Last  int64 // inclusive; meaningless if Open
+	Open  bool  // the range has no known end: nothing readable follows it
 }
 
 func newImage() *Image {
 	return &Image{
 		topics:  map[format.UUID]*Topic{},
 		names:   map[string]format.UUID{},
-		configs: map[Resource]map[string]string{},
+		configs: map[Resource]map[string]*Config{},
+		things:  map[thingKey]Thing{},
 	}
 }
 
@@ -80,131 +73,127 @@ func (im *Image) Topics() map[format.UUID]*Topic { return im.topics }
 
 // Config is a setting of a resource as it was set, or false if it was not set or its setting was removed.
 func (im *Image) Config(r Resource, key string) (string, bool) {
-	value, ok := im.configs[r][key]
-	return value, ok
+	c, ok := im.configs[r][key]
+	if !ok {
+		return "", false
+	}
+	return c.Value, true
 }
 
-// Configs are all settings of a resource. The map must not be changed.
-func (im *Image) Configs(r Resource) map[string]string { return im.configs[r] }
-
-// Api keys of the records that are folded in, and of the three that frame a transaction.
-const (
-	topicRecord            = 2
-	partitionRecord        = 3
-	configRecord           = 4
-	partitionChangeRecord  = 5
-	removeTopicRecord      = 9
-	beginTransactionRecord = 23
-	endTransactionRecord   = 24
-	abortTransactionRecord = 25
-)
-
-// fold applies one record, or keeps it until its transaction ends. The record's bytes may go away afterwards.
-func (im *Image) fold(h schema.Half) {
-	switch h.Type {
-	case beginTransactionRecord:
-		im.pending, im.inChange = nil, true
-		return
-	case endTransactionRecord:
-		for _, change := range im.pending {
-			change()
-		}
-		im.pending, im.inChange = nil, false
-		return
-	case abortTransactionRecord:
-		im.pending, im.inChange = nil, false
-		return
-	}
-	change := im.change(h)
-	switch {
-	case change == nil:
-	case im.inChange:
-		im.pending = append(im.pending, change)
-	default:
-		change()
-	}
+// Replica is a partition that the image places on a broker.
+type Replica struct {
+	Topic     *Topic
+	Partition *Partition
+	Directory format.UUID // the directory.id of the log directory it is in; the zero UUID where the metadata does not say
 }
 
-// change copies what a record says out of its bytes; nil if the image does not hold such things.
-func (im *Image) change(h schema.Half) func() {
-	switch h.Type {
-	case topicRecord:
-		t := &Topic{Name: h.Get("name").Text(), ID: h.Get("topicId").UUID(), Partitions: map[int32]*Partition{}}
-		return func() { im.topics[t.ID], im.names[t.Name] = t, t.ID }
-	case removeTopicRecord:
-		id := format.UUID(h.Get("topicId").UUID())
-		return func() { im.removeTopic(id) }
-	case partitionRecord:
-		p := &Partition{Replicas: h.Get("replicas").Int32s(), Directories: uuids(h.Get("directories")), Leader: int32(h.Get("leader").Int())}
-		id, number := format.UUID(h.Get("topicId").UUID()), int32(h.Get("partitionId").Int())
-		return func() {
-			if t := im.topics[id]; t != nil {
-				t.Partitions[number] = p
+// Replicas goes through the partitions that the image places on a broker, in no order.
+func (im *Image) Replicas(broker int32) iter.Seq[Replica] {
+	return func(yield func(Replica) bool) {
+		for _, t := range im.topics {
+			for _, p := range t.Partitions {
+				at := slices.Index(p.Replicas, broker)
+				if at < 0 {
+					continue
+				}
+				r := Replica{Topic: t, Partition: p}
+				if at < len(p.Directories) {
+					r.Directory = p.Directories[at]
+				}
+				if !yield(r) {
+					return
+				}
 			}
 		}
-	case partitionChangeRecord:
-		return im.partitionChange(h)
-	case configRecord:
-		r := Resource{ResourceType(h.Get("resourceType").Int()), h.Get("resourceName").Text()}
-		key, value := h.Get("name").Text(), h.Get("value")
-		if value.IsNull() {
-			return func() { delete(im.configs[r], key) }
-		}
-		text := value.Text()
-		return func() {
-			if im.configs[r] == nil {
-				im.configs[r] = map[string]string{}
-			}
-			im.configs[r][key] = text
-		}
-	}
-	return nil
-}
-
-// noLeaderChange is the leader in a change that leaves it as it is.
-const noLeaderChange = -2
-
-func (im *Image) partitionChange(h schema.Half) func() {
-	id, number := format.UUID(h.Get("topicId").UUID()), int32(h.Get("partitionId").Int())
-	replicas, directories := h.Get("replicas").Int32s(), uuids(h.Get("directories"))
-	leader := int32(h.Get("leader").Int())
-	return func() {
-		t := im.topics[id]
-		if t == nil || t.Partitions[number] == nil {
-			return
-		}
-		p := t.Partitions[number]
-		if replicas != nil {
-			p.Replicas = replicas
-		}
-		if directories != nil {
-			p.Directories = directories
-		}
-		if leader != noLeaderChange {
-			p.Leader = leader
-		}
 	}
 }
 
-func (im *Image) removeTopic(id format.UUID) {
-	t := im.topics[id]
-	if t == nil {
-		return
+// Things are all things of a kind, by their titles, numbers in them in the order of numbers.
+func (im *Image) Things(kind ThingKind) []Thing {
+	var list []Thing
+	for key, t := range im.things {
+		if key.kind == kind {
+			list = append(list, t)
+		}
 	}
-	delete(im.topics, id)
-	if im.names[t.Name] == id {
-		delete(im.names, t.Name)
-		delete(im.configs, Resource{TopicResource, t.Name})
-	}
-}
-
-func uuids(v schema.Value) []format.UUID {
-	if !v.Present() || v.IsNull() {
-		return nil
-	}
-	list := []format.UUID{}
-	for _, e := range v.Elements() {
-		list = append(list, e.UUID())
-	}
+	slices.SortFunc(list, func(a, b Thing) int {
+		return cmp.Or(compareNatural(a.Title(), b.Title()), cmp.Compare(a.key().id, b.key().id))
+	})
 	return list
+}
+
+// Broker is the registration of a broker, or nil.
+func (im *Image) Broker(id int32) *Broker {
+	b, _ := im.things[brokerKey(id)].(*Broker)
+	return b
+}
+
+// Unsure reports whether records were lost that may have changed the thing after the last record that says all of it.
+func (im *Image) Unsure(t Thing) bool {
+	whole := t.from().whole
+	for _, lost := range im.Lost {
+		if lost.Open || whole.Snapshot != "" && lost.Last >= im.SnapshotOffset || whole.Snapshot == "" && lost.Last > whole.Offset {
+			return true
+		}
+	}
+	return false
+}
+
+// Change is what one record did to one thing.
+type Change struct {
+	Origin Origin
+	Kind   ThingKind
+	Before Thing // nil: it was not there
+	After  Thing // nil: it is gone
+}
+
+// put makes t the thing of its key.
+func (im *Image) put(at Origin, t Thing) { im.set(at, t.key(), t) }
+
+// drop takes a thing out, if it is there.
+func (im *Image) drop(at Origin, key thingKey) {
+	if im.things[key] != nil {
+		im.set(at, key, nil)
+	}
+}
+
+func (im *Image) set(at Origin, key thingKey, t Thing) {
+	before := im.things[key]
+	if t == nil {
+		delete(im.things, key)
+	} else {
+		im.things[key] = t
+	}
+	if im.observe != nil {
+		im.observe(Change{Origin: at, Kind: key.kind, Before: before, After: t})
+	}
+}
+
+// compareNatural compares texts as people sort them: runs of digits by their numbers.
+func compareNatural(a, b string) int {
+	for a != "" && b != "" {
+		i, j := digits(a), digits(b)
+		if i > 0 && j > 0 {
+			if n := cmp.Or(cmp.Compare(i, j), cmp.Compare(a[:i], b[:j])); n != 0 {
+				return n
+			}
+			a, b = a[i:], b[j:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is the length of the run of digits that s begins with.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
 }

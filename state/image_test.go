@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"kseg/format"
 	"kseg/internal/fixture"
@@ -53,12 +55,12 @@ func kafkaImage(t *testing.T, golden string) *Image {
 		id, _ := format.ParseUUID(d.TopicID)
 		switch rec.Type {
 		case "TOPIC_RECORD":
-			im.topics[id] = &Topic{d.Name, id, map[int32]*Partition{}}
+			im.topics[id] = &Topic{Name: d.Name, ID: id, Partitions: map[int32]*Partition{}}
 			im.names[d.Name] = id
 		case "REMOVE_TOPIC_RECORD":
-			im.removeTopic(id)
+			im.removeTopic(Origin{}, id)
 		case "PARTITION_RECORD":
-			im.topics[id].Partitions[d.PartitionID] = &Partition{d.Replicas, directories(d.Directories), *d.Leader}
+			im.topics[id].Partitions[d.PartitionID] = &Partition{Replicas: d.Replicas, Directories: directories(d.Directories), Leader: *d.Leader}
 		case "PARTITION_CHANGE_RECORD":
 			p := im.topics[id].Partitions[d.PartitionID]
 			if d.Leader != nil {
@@ -70,11 +72,11 @@ func kafkaImage(t *testing.T, golden string) *Image {
 		case "CONFIG_RECORD":
 			r := Resource{d.ResourceType, d.ResourceName}
 			if im.configs[r] == nil {
-				im.configs[r] = map[string]string{}
+				im.configs[r] = map[string]*Config{}
 			}
 			delete(im.configs[r], d.Name)
 			if d.Value != nil {
-				im.configs[r][d.Name] = d.Value.(string)
+				im.configs[r][d.Name] = &Config{Value: d.Value.(string)}
 			}
 		}
 	}
@@ -87,6 +89,13 @@ func directories(texts []string) (ids []format.UUID) {
 		ids = append(ids, format.UUID(raw))
 	}
 	return ids
+}
+
+// onlyPlacement compares topics and configs in what kafkaImage reads.
+var onlyPlacement = cmp.Options{
+	cmp.Transformer("topic", func(t Topic) any { return []any{t.Name, t.ID, t.Partitions} }),
+	cmp.Transformer("partition", func(p Partition) any { return []any{p.Replicas, p.Directories, p.Leader} }),
+	cmp.Transformer("config", func(c Config) string { return c.Value }),
 }
 
 func TestImageEqualsWhatTheRealToolPrints(t *testing.T) {
@@ -110,13 +119,13 @@ func TestImageEqualsWhatTheRealToolPrints(t *testing.T) {
 		if len(want.topics) != test.topics || len(want.configs) < test.config {
 			t.Fatalf("%s: the tool's text has %d topics and %d configs", test.dir, len(want.topics), len(want.configs))
 		}
-		if diff := cmp.Diff(want.topics, im.topics); diff != "" {
+		if diff := cmp.Diff(want.topics, im.topics, onlyPlacement); diff != "" {
 			t.Errorf("%s: topics: %s", test.dir, diff)
 		}
 		if diff := cmp.Diff(want.names, im.names); diff != "" {
 			t.Errorf("%s: names: %s", test.dir, diff)
 		}
-		if diff := cmp.Diff(want.configs, im.configs); diff != "" {
+		if diff := cmp.Diff(want.configs, im.configs, onlyPlacement, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: configs: %s", test.dir, diff)
 		}
 	}
@@ -142,11 +151,11 @@ func TestSnapshotsAndLogAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(with.topics, without.topics); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(with.configs, without.configs); diff != "" {
-		t.Error(diff)
+	for _, kind := range ThingKinds {
+		with, without := with.Things(kind), without.Things(kind)
+		if len(with) == 0 && kind != TokenThing || !slices.EqualFunc(with, without, Same) {
+			t.Errorf("%s: %v with the snapshot, %v without", kind, with, without)
+		}
 	}
 }
 
@@ -318,6 +327,128 @@ func TestFlippedBytesAreNoticed(t *testing.T) {
 		data[i] ^= 0xff
 		if im, err := openImage(t, dir); err == nil && len(im.Problems) == 0 && im.EndOffset < 136 {
 			t.Fatalf("byte %d: the log ends at %d without a problem", i, im.EndOffset)
+		}
+	}
+}
+
+// TestASnapshotIsTheFoldOfTheLogBeforeIt holds every thing of the snapshot at 90 against the log up to there.
+func TestASnapshotIsTheFoldOfTheLogBeforeIt(t *testing.T) {
+	dir := fixture.Dir(t, "4.4.0/internal/__cluster_metadata-0")
+	set, err := logdir.Open([]string{dir}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := set.Operands[0].Partition
+	snapshots := Snapshots(p)
+	if len(snapshots) != 2 || snapshots[1].Name.Base != 90 {
+		t.Fatalf("snapshots %v", snapshots)
+	}
+	before := int64(90)
+	folded, err := FoldImage(p, FoldOptions{Before: &before, From: snapshots[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := ReadImageFile(snapshots[1], FoldOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folded.EndOffset != 90 || len(folded.Lost)+len(snapshot.Lost) > 0 {
+		t.Errorf("end %d, lost %v and %v", folded.EndOffset, folded.Lost, snapshot.Lost)
+	}
+	for _, kind := range ThingKinds {
+		if a, b := folded.Things(kind), snapshot.Things(kind); !slices.EqualFunc(a, b, Same) {
+			t.Errorf("%s: %v by the log, %v by the snapshot", kind, a, b)
+		}
+	}
+	off := before - 1
+	if folded, err = FoldImage(p, FoldOptions{Before: &off, From: snapshots[0]}); err != nil || folded.EndOffset != 89 {
+		t.Errorf("before 89: end %d, %v", folded.EndOffset, err)
+	}
+}
+
+// TestChangesAreObserved holds that replaying the changes over an older image gives the newer one.
+func TestChangesAreObserved(t *testing.T) {
+	dir := fixture.Dir(t, "4.4.0/internal/__cluster_metadata-0")
+	set, err := logdir.Open([]string{dir}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := set.Operands[0].Partition
+	older, err := ReadImageFile(Snapshots(p)[0], FoldOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	things := older.things
+	im, err := FoldImage(p, FoldOptions{From: Snapshots(p)[0], Observe: func(c Change) {
+		key := thingKey{}
+		if c.Before != nil {
+			key = c.Before.key()
+		}
+		if c.After != nil {
+			key = c.After.key()
+		}
+		if !Same(things[key], c.Before) {
+			t.Errorf("offset %d: %v was %v before", c.Origin.Offset, c.Before, things[key])
+		}
+		things[key] = c.After
+		if c.After == nil {
+			delete(things, key)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(things) != len(im.things) {
+		t.Errorf("%d things by changes, %d in the image", len(things), len(im.things))
+	}
+	for key, thing := range im.things {
+		if !Same(thing, things[key]) {
+			t.Errorf("%v by changes, %v in the image", things[key], thing)
+		}
+	}
+}
+
+// TestAHoleMakesUnsure breaks the batch of one record: what was said before it is unsure, what is said after it is not.
+func TestAHoleMakesUnsure(t *testing.T) {
+	var log []byte
+	for i, value := range []string{"1", "2", "3"} {
+		record := fixture.Record{Offset: int64(i), TimestampMs: 1700000000000, Value: setConfig(value)}
+		if i == 0 {
+			record.Value = []byte("\x01\x0c\x00" + text("group.version") + "\x00\x01\x00")
+		}
+		batch := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{record}})
+		if i == 1 {
+			batch[len(batch)-2] ^= 1
+		}
+		log = append(log, batch...)
+	}
+	dir := filepath.Join(t.TempDir(), MetadataDir)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "00000000000000000000.log")
+	for _, test := range []struct {
+		log    []byte
+		lost   Lost
+		unsure int
+	}{{log, Lost{First: 1, Last: 1}, 1}, {log[:len(log)*2/3+4], Lost{First: 1, Open: true}, 1}} {
+		if err := os.WriteFile(name, test.log, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		im, err := openImage(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unsure := 0
+		for _, kind := range ThingKinds {
+			for _, thing := range im.Things(kind) {
+				if im.Unsure(thing) {
+					unsure++
+				}
+			}
+		}
+		if len(im.Lost) != 1 || im.Lost[0] != test.lost || unsure != test.unsure {
+			t.Errorf("lost %v, %d unsure; want %v, %d", im.Lost, unsure, test.lost, test.unsure)
 		}
 	}
 }

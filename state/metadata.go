@@ -17,38 +17,102 @@ const maxMetadataBatchBytes = 64 << 20
 // MetadataDir is the directory of the cluster's metadata log.
 const MetadataDir = "__cluster_metadata-0"
 
+// FoldOptions say how far a metadata log is folded, and who watches.
+type FoldOptions struct {
+	// Before is the offset behind the last record that counts, nil: all do. A snapshot that ends behind it does not count
+	// either.
+	Before *int64
+	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are none.
+	// It may be nil.
+	Observe func(Change)
+	// From is the snapshot to begin with, nil: the newest that is complete.
+	From *logdir.File
+}
+
 // ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records behind it. A record
 // counts though it may not be committed yet: a log does not tell how far its quorum had agreed. The error is for a log of
 // which nothing could be read; lesser things are in the image's Problems.
-func ReadImage(p *logdir.Partition) (*Image, error) {
-	r := &imageReader{dir: p.Display, records: format.NewRecordReader(maxMetadataBatchBytes, nil), decoder: schema.NewDecoder()}
-	found := r.snapshot(p)
-	if !found {
-		r.image = newImage()
+func ReadImage(p *logdir.Partition) (*Image, error) { return FoldImage(p, FoldOptions{}) }
+
+// FoldImage is ReadImage up to an offset.
+func FoldImage(p *logdir.Partition, o FoldOptions) (*Image, error) {
+	r := newImageReader(p.Display, o)
+	found := r.begin(p.All())
+	for _, f := range logsOf(p.All()) {
+		r.segment(f)
 	}
-	for _, f := range p.All() {
-		if f.Kind() == format.KindLog && f.Name.HasBase && !f.Name.Leftover() {
-			r.segment(f)
-		}
-	}
-	if r.image.inChange {
-		r.problemf("the metadata transaction that begins last does not end; its changes are left out")
-	}
-	r.image.Problems = r.problems
-	if !found && r.image.EndOffset == 0 {
+	r.end()
+	if !found && r.image.EndOffset == 0 && (o.Before == nil || *o.Before > 0) {
 		return nil, errors.Join(append([]error{fmt.Errorf("%s: there is no metadata in it", p.Display)}, r.problems...)...)
 	}
 	return r.image, nil
 }
 
+// ReadImageFile folds one snapshot, or one segment of a metadata log, without its neighbours.
+func ReadImageFile(f *logdir.File, o FoldOptions) (*Image, error) {
+	r := newImageReader(f.Display, o)
+	if f.Kind() == format.KindCheckpoint {
+		if image := r.snapshot(f); image != nil {
+			r.image = image
+		}
+	} else {
+		if f.Name.Base > 0 {
+			r.lose(0, f.Name.Base-1)
+		}
+		r.segment(f)
+	}
+	r.end()
+	if len(r.image.things) == 0 && r.image.EndOffset == 0 {
+		return nil, errors.Join(append([]error{fmt.Errorf("%s: there is no metadata in it", f.Display)}, r.problems...)...)
+	}
+	return r.image, nil
+}
+
+// Snapshots are the snapshots of a metadata log, from the oldest to the newest. bootstrap.checkpoint, which has no offset, is
+// none: its records are in the log as well.
+func Snapshots(p *logdir.Partition) []*logdir.File { return snapshotsOf(p.All()) }
+
+func snapshotsOf(files []*logdir.File) []*logdir.File {
+	var list []*logdir.File
+	for _, f := range files {
+		if f.Kind() == format.KindCheckpoint && f.Name.HasBase && !f.Name.Leftover() {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b *logdir.File) int {
+		return cmp.Or(cmp.Compare(a.Name.Base, b.Name.Base), cmp.Compare(a.Name.Epoch, b.Name.Epoch))
+	})
+	return list
+}
+
+func logsOf(files []*logdir.File) []*logdir.File {
+	var list []*logdir.File
+	for _, f := range files {
+		if f.Kind() == format.KindLog && f.Name.HasBase && !f.Name.Leftover() {
+			list = append(list, f)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *logdir.File) int { return cmp.Compare(a.Name.Base, b.Name.Base) })
+	return list
+}
+
 // imageReader folds files into an image. Its readers are reused.
 type imageReader struct {
+	FoldOptions
 	dir      string
 	image    *Image
 	problems []error
 	records  *format.RecordReader
 	decoder  *schema.Decoder
 	footer   bool
+	endMs    *int64 // lastContainedLogTimestamp of the snapshot
+	// damaged is set while bytes are behind the last good batch that are none, and how many offsets they had is not known yet.
+	damaged bool
+}
+
+func newImageReader(dir string, o FoldOptions) *imageReader {
+	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(maxMetadataBatchBytes, nil),
+		decoder: schema.NewDecoder()}
 }
 
 // maxProblems is how many problems of one metadata log are told apart: more tell nothing new.
@@ -64,51 +128,102 @@ func (r *imageReader) problemf(text string, args ...any) {
 	r.problem(fmt.Errorf("%s: %w", r.dir, fmt.Errorf(text, args...)))
 }
 
-// snapshot reads the newest snapshot that is complete, and reports whether there is one.
-func (r *imageReader) snapshot(p *logdir.Partition) bool {
-	var files []*logdir.File
-	for _, f := range p.All() {
-		// bootstrap.checkpoint has no offset: its records are in the log as well.
-		if f.Kind() == format.KindCheckpoint && f.Name.HasBase && !f.Name.Leftover() {
-			files = append(files, f)
-		}
+// begin reads the newest snapshot that is complete, and reports whether there is one. One that is damaged is taken only
+// if no other is there, and the log does not begin at offset 0.
+func (r *imageReader) begin(files []*logdir.File) bool {
+	if r.From != nil {
+		files = append([]*logdir.File{r.From}, logsOf(files)...)
 	}
-	slices.SortFunc(files, func(a, b *logdir.File) int {
-		return cmp.Or(cmp.Compare(b.Name.Base, a.Name.Base), cmp.Compare(b.Name.Epoch, a.Name.Epoch))
-	})
-	for _, f := range files {
-		r.image, r.footer = newImage(), false
-		// Offsets inside a snapshot start anew and mean nothing.
-		if !r.fold(f, func(int64) bool { return true }) {
+	logs := logsOf(files)
+	var second *Image
+	for _, f := range slices.Backward(snapshotsOf(files)) {
+		if r.Before != nil && f.Name.Base > *r.Before {
 			continue
 		}
-		if !r.footer {
-			r.problemf("%s has no footer and is passed over, as by a broker", f.Name.Raw)
+		im := r.snapshot(f)
+		switch {
+		case im == nil:
 			continue
+		case len(im.Lost) == 0:
+			r.image = im
+			return true
+		case second == nil:
+			second = im
 		}
-		r.image.SnapshotOffset, r.image.EndOffset = f.Name.Base, f.Name.Base
-		return true
 	}
-	return false
+	if second == nil || len(logs) > 0 && logs[0].Name.Base == 0 {
+		r.image = newImage()
+		return false
+	}
+	r.image = second
+	return true
+}
+
+// snapshot reads a snapshot; nil if it could not be read or has no footer.
+func (r *imageReader) snapshot(f *logdir.File) *Image {
+	r.image, r.footer, r.endMs = newImage(), false, nil
+	read := r.fold(f)
+	im := r.image
+	switch {
+	case !read:
+		return nil
+	case !r.footer:
+		r.problemf("%s has no footer and is passed over, as by a broker", f.Name.Raw)
+		return nil
+	case len(im.Lost) > 0:
+		im.Lost = []Lost{{First: 0, Last: max(f.Name.Base-1, 0)}}
+	}
+	im.Snapshot = f.Name.Raw
+	if f.Name.HasBase {
+		im.SnapshotOffset, im.EndOffset = f.Name.Base, f.Name.Base
+	}
+	if r.endMs != nil {
+		im.EndMs, im.HasEndMs = *r.endMs, true
+	}
+	return im
 }
 
 // segment folds the records of a segment that the snapshot does not cover.
 func (r *imageReader) segment(f *logdir.File) {
 	im := r.image
+	if r.Before != nil && f.Name.Base >= *r.Before {
+		return
+	}
+	im.observe = r.Observe
 	if f.Name.Base > im.EndOffset {
 		r.problemf("offsets %d to %d are missing before %s", im.EndOffset, f.Name.Base-1, f.Name.Raw)
+		r.lose(im.EndOffset, f.Name.Base-1)
 	}
-	r.fold(f, func(offset int64) bool {
-		if offset < im.EndOffset {
-			return false
-		}
-		im.EndOffset = offset + 1
-		return true
-	})
+	if !r.fold(f) {
+		r.damaged = true
+	}
 }
 
-// fold folds the records of a file whose offset is wanted. It reports whether the file could be read at all.
-func (r *imageReader) fold(f *logdir.File, wanted func(offset int64) bool) bool {
+// lose notes that offsets were lost, and goes on behind them.
+func (r *imageReader) lose(first, last int64) {
+	im := r.image
+	im.EndOffset = last + 1
+	if n := len(im.Lost); n > 0 && im.Lost[n-1].Last+1 == first {
+		im.Lost[n-1].Last = last
+		return
+	}
+	im.Lost = append(im.Lost, Lost{First: first, Last: last})
+}
+
+// end closes what is open behind the last record.
+func (r *imageReader) end() {
+	im := r.image
+	if im.inChange && (r.Before == nil || im.EndOffset < *r.Before) {
+		r.problemf("the metadata transaction that begins last does not end; its changes are left out")
+	}
+	if r.damaged && (r.Before == nil || im.EndOffset < *r.Before) {
+		im.Lost = append(im.Lost, Lost{First: im.EndOffset, Open: true})
+	}
+	im.Problems, im.observe = r.problems, nil
+}
+
+// fold folds the records of a file. It reports whether the file could be read at all.
+func (r *imageReader) fold(f *logdir.File) bool {
 	base := int64(-1)
 	if f.Kind() == format.KindLog {
 		base = f.Name.Base
@@ -119,6 +234,7 @@ func (r *imageReader) fold(f *logdir.File, wanted func(offset int64) bool) bool 
 		for s.Next() {
 			if h := s.Hole(); h != nil {
 				if h.Kind == format.Damage {
+					r.damaged = true
 					r.problemf("%s: %d bytes at byte %d are no records", f.Name.Raw, h.Len, h.Pos)
 				}
 				continue
@@ -129,43 +245,95 @@ func (r *imageReader) fold(f *logdir.File, wanted func(offset int64) bool) bool 
 			}
 			if base >= 0 {
 				next = b.NextOffset()
+				if r.Before != nil && b.BaseOffset >= *r.Before {
+					break
+				}
 			}
-			r.batch(f, b, wanted)
+			r.batch(f, b)
 		}
 		return nil
 	})
 	if err != nil {
 		r.problem(err)
 	}
+	if base < 0 && r.damaged {
+		r.image.Lost, r.damaged = append(r.image.Lost, Lost{}), false
+	}
 	return err == nil
 }
 
-func (r *imageReader) batch(f *logdir.File, b *format.Batch, wanted func(offset int64) bool) {
+// batch folds the records of a batch that are wanted: those behind what was folded before, or all of a snapshot.
+func (r *imageReader) batch(f *logdir.File, b *format.Batch) {
 	if !b.Valid() {
+		r.damaged = true
 		r.problemf("%s: the batch at byte %d has a wrong checksum; its records are left out", f.Name.Raw, b.Pos)
 		return
+	}
+	im, log := r.image, f.Kind() == format.KindLog
+	if log {
+		r.damaged = false
+		if b.BaseOffset > im.EndOffset {
+			r.lose(im.EndOffset, b.BaseOffset-1)
+		}
 	}
 	var rec format.Record
 	r.records.Reset(b)
 	for r.records.Next(&rec) {
-		if !wanted(rec.Offset) {
+		if log && (rec.Offset < im.EndOffset || r.Before != nil && rec.Offset >= *r.Before) {
 			continue
+		}
+		if log {
+			im.EndOffset, im.EndMs, im.HasEndMs = rec.Offset+1, rec.Timestamp, true
 		}
 		if b.Control() {
-			if c := r.decoder.DecodeControl(rec.Key, rec.Value); c.Type == schema.SnapshotFooter {
-				r.footer = true
-			}
-			continue
-		}
-		// A record of a type that came after 4.4 says nothing that is asked for here.
-		d := r.decoder.Decode(schema.Metadata, nil, rec.Value)
-		if d.Value.Complete {
-			r.image.fold(d.Value)
-		} else if !errors.Is(d.Err, format.ErrUnsupported) {
-			r.problemf("%s: the record at offset %d: %w", f.Name.Raw, rec.Offset, d.Err)
+			r.control(&rec)
+		} else {
+			r.record(f, &rec)
 		}
 	}
 	if err := r.records.Err(); err != nil {
+		r.damaged = true
 		r.problemf("%s: the batch at byte %d: %w", f.Name.Raw, b.Pos, err)
+	}
+}
+
+func (r *imageReader) record(f *logdir.File, rec *format.Record) {
+	im := r.image
+	at := Origin{Offset: rec.Offset, TimestampMs: rec.Timestamp}
+	if f.Kind() == format.KindCheckpoint {
+		at.Snapshot = f.Name.Raw
+	}
+	d := r.decoder.Decode(schema.Metadata, nil, rec.Value)
+	switch {
+	case d.Value.Complete:
+		im.fold(at, d.Value)
+	case errors.Is(d.Err, format.ErrUnsupported):
+		im.Newer++
+	default:
+		r.problemf("%s: the record at offset %d: %w", f.Name.Raw, rec.Offset, d.Err)
+		if n := len(im.Lost); n == 0 || im.Lost[n-1].Last != rec.Offset {
+			im.Lost = append(im.Lost, Lost{First: rec.Offset, Last: rec.Offset})
+		}
+	}
+}
+
+// control reads what a control record says of the log or the snapshot itself.
+func (r *imageReader) control(rec *format.Record) {
+	c := r.decoder.DecodeControl(rec.Key, rec.Value)
+	switch c.Type {
+	case schema.SnapshotFooter:
+		r.footer = true
+	case schema.SnapshotHeader:
+		if c.Value.Complete {
+			ms := c.Value.Get("lastContainedLogTimestamp").Int()
+			r.endMs = &ms
+		}
+	case schema.LeaderChange, schema.KRaftVoters:
+		if c.Value.Complete {
+			r.image.Voters = nil
+			for _, v := range c.Value.Get("voters").Elements() {
+				r.image.Voters = append(r.image.Voters, int32(v.Get("voterId").Int()))
+			}
+		}
 	}
 }

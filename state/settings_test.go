@@ -107,10 +107,13 @@ func TestAnotherClustersMetadataIsNotUsed(t *testing.T) {
 func configured(t *testing.T, topic, node, all map[string]string, server string) *Settings {
 	t.Helper()
 	im := newImage()
-	im.configs[Resource{TopicResource, "t"}] = topic
-	im.configs[Resource{BrokerResource, "3"}] = node
-	im.configs[Resource{BrokerResource, ""}] = all
-	im.configs[Resource{BrokerResource, "4"}] = map[string]string{"log.retention.ms": "444"}
+	for r, settings := range map[Resource]map[string]string{{TopicResource, "t"}: topic, {BrokerResource, "3"}: node,
+		{BrokerResource, ""}: all, {BrokerResource, "4"}: {"log.retention.ms": "444"}} {
+		im.configs[r] = map[string]*Config{}
+		for key, value := range settings {
+			im.configs[r][key] = &Config{Value: value}
+		}
+	}
 	s := &Settings{Image: im, NodeID: 3, HasNodeID: true}
 	if server != "" {
 		properties, err := format.DecodeProperties([]byte(server))
