@@ -2,6 +2,7 @@ package logdir
 
 import (
 	"errors"
+	"math"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -53,4 +54,21 @@ func residentPages(data []byte) []byte {
 func dropPages(file *os.File, data []byte, start, end int64) {
 	_ = unix.Madvise(data[start:end], unix.MADV_DONTNEED)
 	_ = unix.Fadvise(int(file.Fd()), start, end-start, unix.FADV_DONTNEED)
+}
+
+// readOnlyFlag is the bit of statfs that marks a read-only mount.
+const readOnlyFlag = unix.ST_RDONLY
+
+// nextData finds the next part of a file, from pos on, that is no hole; start is the largest number if there is none. It is not
+// ok where the file system does not tell.
+func nextData(file *os.File, pos int64) (start, end int64, ok bool) {
+	start, err := unix.Seek(int(file.Fd()), pos, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return math.MaxInt64, math.MaxInt64, true
+	case err != nil:
+		return 0, 0, false
+	}
+	end, err = unix.Seek(int(file.Fd()), start, unix.SEEK_HOLE)
+	return start, end, err == nil && end > pos
 }

@@ -29,3 +29,9 @@ func residentPages(data []byte) []byte {
 }
 
 func dropPages(*os.File, []byte, int64, int64) {}
+
+// readOnlyFlag is the bit of statfs that marks a read-only mount (MNT_RDONLY of the BSDs).
+const readOnlyFlag = 1
+
+// nextData is Linux only.
+func nextData(*os.File, int64) (start, end int64, ok bool) { return 0, 0, false }

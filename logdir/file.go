@@ -29,9 +29,12 @@ type File struct {
 	Partition *Partition
 	// LogDir is set for the state files of a log directory.
 	LogDir *LogDir
+	// Linked is true if the name is a link's: the bytes lie elsewhere.
+	Linked bool
 
 	mode   fs.FileMode
 	id     fileID
+	own    Usage
 	gentle *Gentle
 
 	mu      sync.Mutex
@@ -50,6 +53,7 @@ func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File 
 		f.id = fileID{uint64(st.Dev), st.Ino}
 		f.Allocated = st.Blocks * 512
 	}
+	f.own = usageOf(info)
 	return f
 }
 

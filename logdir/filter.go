@@ -24,7 +24,7 @@ func (o *opener) checkFilters() error {
 			o.problem("", fmt.Errorf("no partition %d; there are %s", n, topicsText(append(o.kept, o.skipped...))))
 		}
 	}
-	if len(o.opts.Segments) == 0 || len(o.kept) == 0 {
+	if len(o.opts.Segments) == 0 || len(o.kept) == 0 || o.opts.Unlisted {
 		return nil
 	}
 	slices.Sort(o.bases)
@@ -48,6 +48,9 @@ func (o *opener) filterText() string {
 	var parts []string
 	for _, t := range o.opts.Topics {
 		parts = append(parts, "--topic "+t)
+	}
+	for _, t := range o.opts.Exclude {
+		parts = append(parts, "--exclude "+t)
 	}
 	if len(o.opts.Partitions) > 0 {
 		parts = append(parts, "--partition "+join(o.opts.Partitions))

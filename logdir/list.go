@@ -85,35 +85,74 @@ func isDir(dir string, e fs.DirEntry) bool {
 // logDir lists a log directory and the partitions in it that the options keep.
 func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 	d := &LogDir{Path: arg, Display: arg, Listed: true}
-	d.Files, d.Subdirs = o.list(arg, arg, "", entries)
+	var dirs []subdir
+	d.Files, dirs = o.list(arg, arg, "", entries)
+	d.Subdirs = namesOf(dirs)
 	for _, f := range d.Files {
 		f.LogDir = d
 	}
-	for _, name := range d.Subdirs {
+	for _, sub := range dirs {
+		name := sub.name
 		dir, ok := format.ParsePartitionDir(name)
 		if !ok {
 			continue
 		}
 		p := &Partition{PartitionDir: dir, Named: true, Name: name, Path: filepath.Join(arg, name),
-			Display: filepath.Join(arg, name), Rel: name, Parent: d}
+			Display: filepath.Join(arg, name), Rel: name, Parent: d, Own: sub.own, Linked: sub.linked}
 		if !o.wanted(p) {
 			continue
 		}
-		sub, err := os.ReadDir(p.Path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted since its parent was listed
-		}
-		if err != nil {
-			o.problem(p.Display, statError(p.Display, err))
-		}
-		o.fillPartition(p, sub)
-		if len(o.opts.Segments) == 0 || len(p.Files) > 0 {
+		p.opts = &o.opts
+		if o.opts.Unlisted || o.listPartition(p) && (len(o.opts.Segments) == 0 || len(p.Files) > 0) {
 			d.Partitions = append(d.Partitions, p)
 		}
 	}
 	slices.SortStableFunc(d.Partitions, comparePartitions)
-	d.Narrowed = len(o.opts.Topics)+len(o.opts.Partitions)+len(o.opts.Segments) > 0
+	d.Narrowed = o.opts.Narrows()
 	return d
+}
+
+// List lists the partition now, if Options.Unlisted left that open. Problems are what could not be listed; there is nothing of
+// a directory that was deleted since its parent was listed, and gone is true.
+func (p *Partition) List() (problems []Problem, gone bool) {
+	if p.opts == nil {
+		return nil, false
+	}
+	o := opener{opts: *p.opts, set: &Set{}}
+	found := o.listPartition(p)
+	return o.set.Problems, !found
+}
+
+// Forget lets go of the files that List found.
+func (p *Partition) Forget() { p.all, p.byName, p.Files, p.Segments = nil, nil, nil, nil }
+
+// listPartition reads the directory of a partition. It is false if that is gone.
+func (o *opener) listPartition(p *Partition) bool {
+	entries, err := os.ReadDir(p.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		o.problem(p.Display, statError(p.Display, err))
+	}
+	p.opts = nil
+	o.fillPartition(p, entries)
+	return true
+}
+
+// subdir is a directory, or a link to one, and what du counts for it.
+type subdir struct {
+	name   string
+	own    Usage
+	linked bool
+}
+
+func namesOf(dirs []subdir) []string {
+	var names []string
+	for _, d := range dirs {
+		names = append(names, d.name)
+	}
+	return names
 }
 
 // comparePartitions orders by topic, then number, then the whole name, so that orders-10 comes after orders-9, and
@@ -124,11 +163,16 @@ func comparePartitions(a, b *Partition) int {
 }
 
 // list makes Files of the entries of a directory, in dump order, and collects the names of its directories.
-func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []string) {
+func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir) {
 	for _, e := range entries {
 		at, shown := filepath.Join(path, e.Name()), filepath.Join(display, e.Name())
 		info, err := e.Info()
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		var own Usage
+		linked := false
+		if err == nil {
+			own, linked = usageOf(info), info.Mode()&fs.ModeSymlink != 0
+		}
+		if linked {
 			info, err = os.Stat(at)
 			if errors.Is(err, fs.ErrNotExist) {
 				o.problem(shown, fmt.Errorf("%s: a link that leads nowhere", shown))
@@ -140,9 +184,11 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		case err != nil:
 			o.problem(shown, statError(shown, err))
 		case info.IsDir():
-			dirs = append(dirs, e.Name())
+			dirs = append(dirs, subdir{e.Name(), own, linked})
 		default:
-			files = append(files, newFile(at, shown, filepath.Join(rel, e.Name()), info, o.opts.Gentle))
+			f := newFile(at, shown, filepath.Join(rel, e.Name()), info, o.opts.Gentle)
+			f.own, f.Linked = own, linked
+			files = append(files, f)
 		}
 	}
 	slices.SortFunc(files, func(a, b *File) int { return a.Name.Compare(b.Name) })
@@ -155,7 +201,9 @@ func (o *opener) fillPartition(p *Partition, entries []fs.DirEntry) {
 	if rel == "." {
 		rel = ""
 	}
-	p.all, p.Subdirs = o.list(p.Path, p.Display, rel, entries)
+	var dirs []subdir
+	p.all, dirs = o.list(p.Path, p.Display, rel, entries)
+	p.Subdirs = namesOf(dirs)
 	p.byName = make(map[string]*File, len(p.all))
 	for _, f := range p.all {
 		f.Partition = p

@@ -21,12 +21,21 @@ var ErrNothing = errors.New("nothing to read")
 // Options narrow what Open finds.
 type Options struct {
 	Topics     []string // globs as in path.Match; a partition is kept if its topic matches one. None: all
+	Exclude    []string // globs; a partition is left out if its topic matches one, whatever Topics say
 	Partitions []int32  // partition numbers to keep. None: all
 	Segments   []int64  // base offsets to keep, with all files that carry them in their name. None: all
 	// BaseOffset is the offset of the files given as operands, whatever their name says. Only for files.
 	BaseOffset *int64
 	// Gentle, if not nil, bounds how the files are read.
 	Gentle *Gentle
+	// Unlisted leaves the partitions of log directories without their files, until Partition.List is called: for tens of
+	// thousands of partitions, of which each is looked at once.
+	Unlisted bool
+}
+
+// Narrows reports whether the options leave out partitions or segments.
+func (o *Options) Narrows() bool {
+	return len(o.Topics)+len(o.Exclude)+len(o.Partitions)+len(o.Segments) > 0
 }
 
 // Set is what Open found.
@@ -68,6 +77,8 @@ type LogDir struct {
 	Partitions []*Partition
 	// Subdirs are the names of all directories, kept or not, partitions or not, sorted. It is nil if Listed is false.
 	Subdirs []string
+	// Own is what du counts for the directory itself.
+	Own Usage
 	// Listed is false for the parent of a partition or file that was given alone: then only its state files are known.
 	Listed bool
 	// Narrowed is true if the options leave something out. Then Files, though known, are not asked for.
@@ -93,11 +104,16 @@ type Partition struct {
 	Files []*File
 	// Subdirs are the names of directories inside, which Kafka does not make.
 	Subdirs []string
+	// Own is what du counts for the directory itself, or for the link to it if Linked.
+	Own Usage
+	// Linked is true if a link in the log directory leads to the directory, which then lies elsewhere.
+	Linked bool
 	// Parent is the log directory; for a partition given alone it is nil unless there are state files beside it.
 	Parent *LogDir
 
 	all    []*File // before narrowing by segment
 	byName map[string]*File
+	opts   *Options // set while the partition is not listed
 }
 
 // File is the state file of that kind, or nil. It is found also when the options narrow the segments.
@@ -189,11 +205,8 @@ func (o Operand) Files() []*File {
 // option that makes no sense (it wraps ErrUsage), or a filter that matches nothing (ErrNothing), which says what there is.
 // A file costs a stat, and the reading of its first bytes if its name is not one that Kafka uses.
 func Open(paths []string, opts Options) (*Set, error) {
-	for _, glob := range opts.Topics {
-		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("%w: --topic %q is not a pattern: %w; * stands for any text, ? for a character, [a-z] for one "+
-				"of several", ErrUsage, glob, err)
-		}
+	if err := errors.Join(checkGlobs("--topic", opts.Topics), checkGlobs("--exclude", opts.Exclude)); err != nil {
+		return nil, err
 	}
 	o := opener{opts: opts, set: &Set{}}
 	for _, arg := range paths {
@@ -205,6 +218,16 @@ func Open(paths []string, opts Options) (*Set, error) {
 		return nil, err
 	}
 	return o.set, nil
+}
+
+func checkGlobs(flag string, globs []string) error {
+	for _, glob := range globs {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("%w: %s %q is not a pattern: %w; * stands for any text, ? for a character, [a-z] for one "+
+				"of several", ErrUsage, flag, glob, err)
+		}
+	}
+	return nil
 }
 
 // opener carries what Open has found so far, and what the filters left out, for the sentence that says so.
@@ -231,7 +254,7 @@ func (o *opener) operand(arg string) error {
 		if o.opts.BaseOffset != nil {
 			return fmt.Errorf("%w: --base-offset says where one file begins, and %s is a directory", ErrUsage, arg)
 		}
-		if !o.directory(arg, &op) {
+		if !o.directory(arg, &op, usageOf(info)) {
 			return nil
 		}
 	default:
@@ -257,7 +280,7 @@ func statError(arg string, err error) error {
 
 // directory finds out which kind of directory an operand is, and lists it. It is false for a partition that the options
 // leave out.
-func (o *opener) directory(arg string, op *Operand) bool {
+func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 	entries, err := os.ReadDir(arg)
 	if err != nil && len(entries) == 0 {
 		op.Err = statError(arg, err)
@@ -269,7 +292,7 @@ func (o *opener) directory(arg string, op *Operand) bool {
 	switch classifyDir(arg, entries, lookDepth) {
 	case isPartition:
 		name, dir, named := partitionName(arg)
-		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: "."}
+		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own}
 		p.Parent = parentOf(arg, o.opts.Gentle)
 		if !o.wanted(p) {
 			return false
@@ -278,6 +301,7 @@ func (o *opener) directory(arg string, op *Operand) bool {
 		op.Partition = p
 	case isLogDir:
 		op.LogDir = o.logDir(arg, entries)
+		op.LogDir.Own = own
 	default:
 		op.Err = foreignDir(arg, entries)
 	}
@@ -286,10 +310,12 @@ func (o *opener) directory(arg string, op *Operand) bool {
 
 // wanted applies the filters by topic and number, and remembers what they leave out.
 func (o *opener) wanted(p *Partition) bool {
-	ok := len(o.opts.Topics) == 0 || slices.ContainsFunc(o.opts.Topics, func(glob string) bool {
+	matches := func(glob string) bool {
 		match, _ := path.Match(glob, p.Topic) // Open has checked the pattern
 		return match
-	})
+	}
+	ok := len(o.opts.Topics) == 0 || slices.ContainsFunc(o.opts.Topics, matches)
+	ok = ok && !slices.ContainsFunc(o.opts.Exclude, matches)
 	if ok && len(o.opts.Partitions) > 0 {
 		ok = slices.Contains(o.opts.Partitions, p.Partition)
 	}

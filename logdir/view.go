@@ -101,7 +101,11 @@ func (f *File) Read(dst []byte, pos int64) error {
 	case errors.Is(err, io.EOF):
 		return &FaultError{Display: f.Display, Pos: pos + int64(n), Mapped: int64(len(m.data)), Now: m.presentLen()}
 	}
-	return fmt.Errorf("%s: byte %d cannot be read: %w", f.Display, pos+int64(n), bareError(err))
+	return f.readError(pos+int64(n), err)
+}
+
+func (f *File) readError(pos int64, err error) error {
+	return fmt.Errorf("%s: byte %d cannot be read: %w", f.Display, pos, bareError(err))
 }
 
 // guard runs fn and turns a fault inside the mapping into an error.
@@ -211,8 +215,8 @@ func (f *File) mmap() (*mapping, error) {
 // open opens the file for reading and says how long it is. It never waits for the other end of a pipe, leaves the access
 // time alone where the kernel allows it, and refuses what is not the regular file that was found.
 func (f *File) open() (*os.File, int64, error) {
-	if !f.mode.IsRegular() {
-		return nil, 0, fmt.Errorf("%s: %s; copy its bytes to a regular file to read them", f.Display, modeSentence(f.mode))
+	if err := f.Irregular(); err != nil {
+		return nil, 0, err
 	}
 	flags := os.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	file, err := os.OpenFile(f.Path, flags|openNoAtime, 0)
