@@ -15,16 +15,22 @@ import (
 	"kseg/render"
 )
 
-// operandOptions narrow the operands; every verb that takes PATH... has them.
-type operandOptions struct{ logdir.Options }
+// operandOptions find and narrow the operands; every verb that takes PATH... has them.
+type operandOptions struct {
+	logdir.Options
+	BrokerConfig string // a server.properties; see operands.go
+}
 
 // AddFlags defines the flags of the group Operands.
 func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.Topics, "topic", nil, "only topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVar(&o.Exclude, "exclude", nil, "no topics that match this `GLOB` (repeatable)")
 		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions")
 		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these `BASE[,BASE]` offsets")
 		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell")
+		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read where no PATH is "+
+			"given, and its settings count where no topic has its own")
 	})
 }
 

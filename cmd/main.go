@@ -84,6 +84,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newDensityCommand(env),
 		newVersionCommand(env),
 	)
+	env.defaultOperands(root)
 	root.AddCommand(newTopicCommands()...)
 	root.SetHelpCommand(newHelpCommand(env))
 	return root

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
 	"kseg/retention"
@@ -24,10 +22,9 @@ type retentionOptions struct {
 	outputOptions
 	clockOptions
 	workOptions
-	Overrides    []state.Override
-	BrokerConfig string
-	Watermark    watermark
-	Plan         bool
+	Overrides []state.Override
+	Watermark watermark
+	Plan      bool
 }
 
 // watermark is a flag's value: auto, checkpoint, end, or an offset.
@@ -107,7 +104,6 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
 		fs.Var(&override{&o.Overrides, "retention.ms"}, "retention-ms", "short for --topic-config retention.ms=`N`")
 		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes", "short for --topic-config retention.bytes=`N`")
-		fs.StringVar(&o.BrokerConfig, "broker-config", "", "the broker's `FILE` server.properties, for settings that no topic has of its own")
 		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is one replica "+
 			"or no metadata, else the checkpoint")
 	})
@@ -203,35 +199,6 @@ func (o *retentionOptions) options(env *Env) (retention.Options, error) {
 	options.HasServer = true
 	options.Server, err = readProperties(o.BrokerConfig)
 	return options, err
-}
-
-// maxServerPropertiesBytes bounds a server.properties.
-const maxServerPropertiesBytes = 4 << 20
-
-func readProperties(path string) ([]format.Property, error) {
-	set, err := logdir.Open([]string{path}, logdir.Options{})
-	if err != nil {
-		return nil, err
-	}
-	f := set.Operands[0].File
-	switch {
-	case f == nil && set.Operands[0].Err != nil:
-		return nil, set.Operands[0].Err
-	case f == nil || f.Kind() != format.KindUnknown:
-		return nil, fmt.Errorf("%s: not the server.properties of a broker", path)
-	}
-	raw, err := f.ReadSmall(maxServerPropertiesBytes)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.IndexByte(raw, 0) >= 0 {
-		return nil, fmt.Errorf("%s: not the server.properties of a broker: it is no text", path)
-	}
-	properties, err := format.DecodeProperties(raw)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return properties, err
 }
 
 // retentionWriter prints results as they come.

@@ -12,7 +12,7 @@ import (
 // needPaths is the Args of a verb that reads files or directories.
 func needPaths(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageErrorf("no PATH given: name a file, a partition directory or a log directory")
+		return usageErrorf("no PATH given: name a file, a partition directory or a log directory, or set %s", logDirsVariable)
 	}
 	return nil
 }
