@@ -17,7 +17,7 @@ help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./kseg
-	$(GO) build -trimpath -ldflags "-X kseg/cmd.release=$(VERSION)" -o kseg .
+	$(GO) build -trimpath -ldflags "-X kseg/cmd.version=$(VERSION)" -o kseg .
 
 test: ## run all tests
 	$(GO) test ./...

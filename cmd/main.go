@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command line and returns the exit code. It is the only place where a panic is caught: a fault in this
-// program becomes one sentence and exit code 3, never a stack trace.
+// Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one file
+// is caught here: one sentence and exit code 3, never a stack trace.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	env := newEnv(stdin, stdout, stderr)
 	defer env.catch(&code)

@@ -90,9 +90,6 @@ func splitDirs(text string) []string {
 	return dirs
 }
 
-// maxServerPropertiesBytes bounds a server.properties.
-const maxServerPropertiesBytes = 4 << 20
-
 func readProperties(path string) ([]format.Property, error) {
 	set, err := logdir.Open([]string{path}, logdir.Options{})
 	if err != nil {
@@ -105,7 +102,7 @@ func readProperties(path string) ([]format.Property, error) {
 	case f == nil || f.Kind() != format.KindUnknown:
 		return nil, fmt.Errorf("%s: not the server.properties of a broker", path)
 	}
-	raw, err := f.ReadSmall(maxServerPropertiesBytes)
+	raw, err := f.ReadSmall()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"fmt"
 	"sync"
 
 	"kseg/format"
@@ -72,7 +71,7 @@ func (d *dumper) startPipeline(f *logdir.File) *pipeline {
 func (p *pipeline) process(f *logdir.File, w *worker, r *run) {
 	err := p.failed()
 	if err == nil {
-		err = w.guarded(f, r)
+		err = f.View(func([]byte) error { return w.print(r) })
 	}
 	p.await(r.seq)
 	if err == nil {
@@ -82,16 +81,6 @@ func (p *pipeline) process(f *logdir.File, w *worker, r *run) {
 	p.advance(err)
 	r.reset()
 	p.free.Put(r)
-}
-
-// guarded prints a run. A panic becomes an error, since nothing above this goroutine could catch it.
-func (w *worker) guarded(f *logdir.File, r *run) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("%s: internal error: %v. This is a fault of kseg, not of your files; please report it", f.Display, fault)
-		}
-	}()
-	return f.View(func([]byte) error { return w.print(r) })
 }
 
 // await blocks until every earlier run has been written.

@@ -10,9 +10,6 @@ import (
 	"kseg/render"
 )
 
-// stateFileMax is far above what any state file of a broker takes, in bytes.
-const stateFileMax = 64 << 20
-
 // stateFile prints one of the small text files. What is wrong with one is said, but is verify's to judge.
 func (d *dumper) stateFile(f *logdir.File) error {
 	show := d.stateForm(f.Kind())
@@ -22,7 +19,7 @@ func (d *dumper) stateFile(f *logdir.File) error {
 	if err := d.title(f); err != nil {
 		return err
 	}
-	raw, err := f.ReadSmall(stateFileMax)
+	raw, err := f.ReadSmall()
 	if err != nil {
 		return err
 	}

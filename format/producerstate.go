@@ -161,8 +161,8 @@ func (p *ProducerState) slot(producerID int64) (at int32, known bool) {
 	return at, known
 }
 
-// Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and is
-// reset by it. The error is an *Error of DecodeTxnMarker or wrapping ErrTxnState, or what rr reports of a control batch's records.
+// Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and has
+// let go of it afterwards. The error is an *Error of DecodeTxnMarker or wrapping ErrTxnState, or what rr reports of a control batch's records.
 func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, err error) {
 	if b.Legacy() {
 		return ev, nil
@@ -180,6 +180,7 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, er
 	}
 	var rec Record
 	rr.Reset(b)
+	defer rr.Release()
 	if !rr.Next(&rec) {
 		return ev, rr.Err()
 	}

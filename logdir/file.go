@@ -139,17 +139,21 @@ func (f *File) SizeNow() (int64, error) {
 	return info.Size(), nil
 }
 
+// MostSmall is the length in bytes up to which a file is read whole, by every verb: a checkpoint of a million partitions has
+// less. Logs and indexes have no limit.
+const MostSmall = 64 << 20
+
 // ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
-// more than limit bytes is not read: the error wraps format.ErrTooLarge.
-func (f *File) ReadSmall(limit int64) ([]byte, error) {
+// more than MostSmall bytes is not read: the error wraps format.ErrTooLarge.
+func (f *File) ReadSmall() ([]byte, error) {
 	file, size, err := f.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if size > limit {
+	if size > MostSmall {
 		return nil, fmt.Errorf("%s: %w: it has %d bytes, and %s is read up to %d",
-			f.Display, format.ErrTooLarge, size, f.Kind().ATitle(), limit)
+			f.Display, format.ErrTooLarge, size, f.Kind().ATitle(), int64(MostSmall))
 	}
 	return f.readAt(file, make([]byte, size))
 }

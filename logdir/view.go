@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -66,9 +67,9 @@ type mapping struct {
 // below holds for one goroutine. An empty file gives an empty slice.
 //
 // If the file loses bytes while fn reads them, or the device fails, View returns a *FaultError instead of crashing,
-// whatever code touched the byte: a checksum, a copy, a decompressor. All other panics pass. Lost bytes of the page that
-// the file now ends in read as zeros without a fault, so the last View returns a *FaultError also if the file is shorter
-// than it was, unless fn had an error of its own.
+// whatever code touched the byte: a checksum, a copy, a decompressor. Any other panic of fn becomes a *PanicError. Lost
+// bytes of the page that the file now ends in read as zeros without a fault, so the last View returns a *FaultError also if
+// the file is shorter than it was, unless fn had an error of its own.
 //
 // If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not called.
 func (f *File) View(fn func(b []byte) error) (err error) {
@@ -81,7 +82,7 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 			err = lost
 		}
 	}()
-	return f.guard(m, fn)
+	return Guard(f.Display, func() error { return fn(m.data) })
 }
 
 // Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes that are
@@ -108,21 +109,61 @@ func (f *File) readError(pos int64, err error) error {
 	return fmt.Errorf("%s: byte %d cannot be read: %w", f.Display, pos, bareError(err))
 }
 
-// guard runs fn and turns a fault inside the mapping into an error.
-func (f *File) guard(m *mapping, fn func(b []byte) error) (err error) {
+// PanicError is a panic that was caught: a mistake of this program, which spoils the answer about one place only.
+type PanicError struct {
+	Place string // a file, or a partition
+	Value any    // what the panic was called with
+}
+
+// Error says where, and whose fault it is.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%s: internal error: %v. This is a fault of kseg, not of your files; please report it", e.Place, e.Value)
+}
+
+// Guard runs fn and turns a panic of it into an error: a *FaultError if a mapped byte could not be read, of whatever file, else
+// a *PanicError. Every goroutine needs one, since none can catch another's.
+func Guard(place string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		r := recover()
-		if r == nil {
-			return
+		if r := recover(); r != nil {
+			if err = faultOf(r); err == nil {
+				err = &PanicError{place, r}
+			}
 		}
-		pos, ok := m.faultPos(r)
-		if !ok {
-			panic(r) //nolint:forbidigo // a fault elsewhere is a mistake of this program
-		}
-		err = &FaultError{Display: f.Display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen()}
 	}()
-	return fn(m.data)
+	return fn()
+}
+
+// mapped are the mappings there are, for telling whose byte a fault is about.
+var mapped struct {
+	sync.Mutex
+	all map[*mapping]string // with the file, as a user would name it
+}
+
+// faultOf is the error for a panic with r, if that comes from the access to a mapped byte.
+func faultOf(r any) error {
+	mapped.Lock()
+	defer mapped.Unlock()
+	for m, display := range mapped.all {
+		if pos, ok := m.faultPos(r); ok {
+			return &FaultError{Display: display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen()}
+		}
+	}
+	return nil
+}
+
+// note adds m to the mappings there are, or takes it out.
+func (m *mapping) note(display string, there bool) {
+	mapped.Lock()
+	defer mapped.Unlock()
+	if !there {
+		delete(mapped.all, m)
+		return
+	}
+	if mapped.all == nil {
+		mapped.all = map[*mapping]string{}
+	}
+	mapped.all[m] = display
 }
 
 // presentLen is the length of the file now, -1 if it cannot be asked.
@@ -158,6 +199,7 @@ func (f *File) acquire() (*mapping, error) {
 			return nil, err
 		}
 		f.mapping = m
+		m.note(f.Display, true)
 	}
 	f.mapping.refs++
 	return f.mapping, nil
@@ -172,6 +214,7 @@ func (f *File) release(m *mapping) error {
 		return nil
 	}
 	f.mapping = nil
+	m.note(f.Display, false)
 	mapped := int64(len(m.data))
 	if f.gentle != nil {
 		m.drop(0, mapped)

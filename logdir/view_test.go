@@ -16,6 +16,8 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"kseg/format"
 )
 
 // openFile writes content to a file that is named like a segment, and opens it.
@@ -246,23 +248,22 @@ func TestLostBytesThatReadAsZerosAreAnError(t *testing.T) {
 	}
 }
 
-func TestOtherPanicsPass(t *testing.T) {
+func TestOtherPanicsAreErrorsOfTheFile(t *testing.T) {
 	f := openFile(t, []byte("x"))
 	for name, do := range map[string]func([]byte){
 		"index out of range": func(b []byte) { n := 5; sink += int(b[n]) },
 		"nil":                func([]byte) { var p *File; sink += int(p.Size) },
-		"value":              func([]byte) { panic("mine") },
+		"value":              func([]byte) { panic("index out of range") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Fatal("the panic was swallowed")
-				}
-				if f.mapping != nil {
-					t.Fatal("the mapping outlives the panic")
-				}
-			}()
-			_ = f.View(func(b []byte) error { do(b); return nil })
+			err := f.View(func(b []byte) error { do(b); return nil })
+			var p *PanicError
+			if !errors.As(err, &p) || !strings.HasPrefix(err.Error(), f.Display+": internal error: ") {
+				t.Fatal(err)
+			}
+			if f.mapping != nil {
+				t.Fatal("the mapping outlives the panic")
+			}
 		})
 	}
 }
@@ -358,15 +359,16 @@ func TestViewBeyondTwoGiB(t *testing.T) {
 
 func TestReadSmall(t *testing.T) {
 	f := openFile(t, []byte("0\n0\n"))
-	b, err := f.ReadSmall(4)
+	b, err := f.ReadSmall()
 	if err != nil || string(b) != "0\n0\n" {
 		t.Fatalf("%q, %v", b, err)
 	}
-	if _, err := f.ReadSmall(3); err == nil || !strings.Contains(err.Error(), "it has 4 bytes") {
+	must(t, os.Truncate(f.Path, MostSmall+1))
+	if _, err := f.ReadSmall(); !errors.Is(err, format.ErrTooLarge) || !strings.Contains(err.Error(), "it has 67108865 bytes") {
 		t.Fatal(err)
 	}
 	must(t, os.Truncate(f.Path, 0))
-	if b, err := f.ReadSmall(3); err != nil || len(b) != 0 {
+	if b, err := f.ReadSmall(); err != nil || len(b) != 0 {
 		t.Fatalf("%q, %v", b, err)
 	}
 }

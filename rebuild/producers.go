@@ -12,9 +12,6 @@ import (
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.
 const producerExpirationMs = 24 * 60 * 60 * 1000
 
-// maxStateFile bounds the producer snapshots that are read.
-const maxStateFile = 64 << 20
-
 // producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
 // builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment. Since
 // recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of the same offset
@@ -90,7 +87,7 @@ func (h *producerHistory) newest(offset int64) (*logdir.File, format.ProducerSna
 			i++
 			continue
 		}
-		raw, err := f.ReadSmall(maxStateFile)
+		raw, err := f.ReadSmall()
 		if err != nil {
 			h.notDone(err.Error())
 		} else if s, err := format.DecodeProducerSnapshot(raw); err == nil {

@@ -124,9 +124,6 @@ func (r *Report) warn() {
 	r.warnOfTiers()
 }
 
-// maxMetadataFileBytes bounds a partition.metadata.
-const maxMetadataFileBytes = 1 << 16
-
 // warnOfMetadata compares the topic with the one that the metadata has of that name: then the settings may be another's. A
 // broker sets a partition aside that its metadata does not have.
 func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
@@ -142,7 +139,7 @@ func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 	if f == nil {
 		return nil
 	}
-	raw, err := f.ReadSmall(maxMetadataFileBytes)
+	raw, err := f.ReadSmall()
 	if err != nil {
 		return []logdir.Problem{{Display: f.Display, Err: err}}
 	}

@@ -57,7 +57,7 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 			workers.Go(func() {
 				rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, nil), j.options.Progress}
 				for i := range next {
-					places[i] <- j.result(partitions[i], rd)
+					places[i] <- j.guarded(partitions[i], rd)
 				}
 			})
 		}
@@ -73,6 +73,18 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 			}
 		}
 	}
+}
+
+// guarded is result, with what goes wrong in it as a problem of the partition.
+func (j *Judge) guarded(p *logdir.Partition, rd *reader) (res Result) {
+	err := logdir.Guard(p.Display, func() error {
+		res = j.result(p, rd)
+		return nil
+	})
+	if err != nil {
+		return Result{Partition: p, Problems: []logdir.Problem{{Display: p.Display, Err: err}}}
+	}
+	return res
 }
 
 func (j *Judge) result(p *logdir.Partition, rd *reader) Result {

@@ -8,9 +8,6 @@ import (
 	"kseg/logdir"
 )
 
-// maxStateFileBytes bounds the small files of a log directory: a million partitions take 64 MiB in a checkpoint.
-const maxStateFileBytes = 64 << 20
-
 // CheckpointKinds are the four offset checkpoints of a log directory.
 var CheckpointKinds = []format.Kind{format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint,
 	format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
@@ -90,7 +87,7 @@ func ReadDir(dir *logdir.LogDir) *Dir {
 
 // read returns a file's bytes, never nil, or false if that failed, which is noted.
 func (d *Dir) read(f *logdir.File) ([]byte, bool) {
-	raw, err := f.ReadSmall(maxStateFileBytes)
+	raw, err := f.ReadSmall()
 	if err != nil {
 		d.Unread = append(d.Unread, logdir.Problem{Display: f.Display, Err: err})
 	}

@@ -38,6 +38,9 @@ type placed struct {
 	vague bool
 }
 
+// tooFar reports whether the last offset is above what the indexes of the segment can hold (LogSegment.canConvertToRelativeOffset).
+func (b *placed) tooFar() bool { return b.next-1-b.seg.base > math.MaxInt32 }
+
 func (b *placed) length() int64 { return b.next - b.base }
 
 // counted is the offset behind b if its records have offsets that run on.
@@ -100,7 +103,7 @@ func (o *offsetOrder) batch(seg *segment, b *format.Batch) {
 		p.pos, p.size, p.base, p.next, p.count, p.crc = b.Pos, b.Size(), b.BaseOffset, b.NextOffset(), b.Count, b.CRC
 		p.vague = b.Legacy() && b.Count < 0
 		o.high, o.shaky = o.prev.next, false
-		if o.prev.next-seg.base > math.MaxInt32 || !seg.last && !o.crosses && o.prev.next > seg.dir.Next.Base {
+		if o.prev.tooFar() || !seg.last && !o.crosses && o.prev.next > seg.dir.Next.Base {
 			o.accept(o.prev)
 		}
 		return
@@ -159,7 +162,7 @@ func (o *offsetOrder) wait(b placed) { o.pending, o.waiting = b, true }
 
 // accept makes b the last batch.
 func (o *offsetOrder) accept(b placed) {
-	if b.next-b.seg.base > math.MaxInt32 {
+	if b.tooFar() {
 		o.found(b, Finding{Code: "offset-overflow", Place: b.place(),
 			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d; a broker splits the segment or does not start",
 				b.next-1, b.seg.base)})

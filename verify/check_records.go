@@ -43,6 +43,7 @@ type recordFacts struct {
 // readRecords reads the records of b into w.facts. A compressed message of magic 0 or 1 learns from them which offset it
 // begins with and how many messages it holds.
 func (w *worker) readRecords(b *format.Batch) {
+	defer w.reader.Release() // another worker may wait to read a very large batch
 	f := &w.facts
 	*f = recordFacts{first: -1, last: -1, maxTimestamp: -1, minTimestamp: -1, badOffset: -1, badCRC: -1}
 	var rec format.Record

@@ -100,7 +100,7 @@ func (d *driver) topicIDs(key topicKey) *topicIDs {
 			if f == nil || p.Suffix != "" || !p.Named {
 				continue
 			}
-			raw, err := f.ReadSmall(maxSmallFile)
+			raw, err := f.ReadSmall()
 			if err != nil {
 				continue // reported where the partition is looked at
 			}
@@ -247,7 +247,7 @@ func lookAtMetaProperties(l *logDir) {
 		}
 	}
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
-		raw, err := f.ReadSmall(maxSmallFile)
+		raw, err := f.ReadSmall()
 		if err != nil {
 			l.driver.notRead(f.Display, err)
 		} else if finding, odd := oddMarker(f.Rel, raw); odd {

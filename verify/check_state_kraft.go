@@ -65,7 +65,7 @@ func lookAtQuorumState(p *partition, f *logdir.File) {
 	if finding, odd := oddQuorumState(f.Rel, raw, &q); odd {
 		p.found(nil, finding)
 	}
-	if p.lastBatch.Size() > 0 && p.whole() && q.LeaderEpoch < p.lastBatch.LeaderEpoch {
+	if p.hasLast && p.whole() && q.LeaderEpoch < p.lastBatch.LeaderEpoch {
 		p.found(nil, Finding{Code: "quorum-state-behind", Place: inFile(f.Rel, 0, lineLength(raw, 0)), logPos: -1,
 			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller goes by the log, and has forgotten its vote", q.LeaderEpoch,
 				p.lastBatch.LeaderEpoch),

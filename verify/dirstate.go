@@ -92,7 +92,7 @@ func (p *partition) whole() bool { return p.alone == nil && len(p.dir.Files) == 
 
 // readSmall reads a state file; false if it could not be read from the disk, which is noted.
 func (p *partition) readSmall(f *logdir.File) ([]byte, bool) {
-	raw, err := f.ReadSmall(maxSmallFile)
+	raw, err := f.ReadSmall()
 	if err != nil {
 		p.unread(f, err)
 	}

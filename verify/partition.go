@@ -27,7 +27,9 @@ type partition struct {
 	producers *format.ProducerState
 	event     format.ProducerEvent
 	eventErr  error
-	lastBatch format.Batch // the last one that can be trusted; its bytes are gone once its segment has ended
+	// lastBatch is the last one that can be trusted, without its bytes; hasLast is false as long as there is none.
+	lastBatch format.Batch
+	hasLast   bool
 
 	// startUnknown: what the producers did before the first segment is not known.
 	startUnknown bool
@@ -49,9 +51,6 @@ const (
 	uncleanShutdown
 	cleanShutdown
 )
-
-// maxSmallFile bounds the state files that are read whole.
-const maxSmallFile = 64 << 20
 
 func newPartition(d *driver, dir *logdir.Partition) *partition {
 	p := &partition{driver: d, dir: dir, name: dir.Name,
@@ -159,7 +158,7 @@ func (p *partition) startState() *format.ProducerState {
 	}
 	first := p.segments[0]
 	if f := first.dir.Snapshot; f != nil {
-		if raw, err := f.ReadSmall(maxSmallFile); err == nil {
+		if raw, err := f.ReadSmall(); err == nil {
 			if s, err := format.DecodeProducerSnapshot(raw); err == nil {
 				return format.LoadProducerState(&s, first.base, math.MinInt64)
 			}

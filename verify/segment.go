@@ -136,7 +136,8 @@ func (p *partition) takeRun(seg *segment, data []byte, r *run) {
 		p.step(seg, b)
 	}
 	if n := len(r.batches); n > 0 {
-		p.lastBatch = r.batches[n-1]
+		p.lastBatch, p.hasLast = r.batches[n-1], true
+		p.lastBatch.Raw = nil // it ends with the mapping
 	}
 	for i := range r.findings {
 		r.findings[i].File = seg.log.Rel

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -266,8 +267,11 @@ func (s *parallelSource) look(w looker, win *window, r *run) {
 		start := int64(r.index) * s.bytes
 		err := win.read(start, start+s.bytes)
 		r.from = r.seg.cuts.wait(r.index)
-		if r.from > int64(len(data)) {
+		switch {
+		case r.from > int64(len(data)):
 			return shrunk(r.seg.log, r.from, len(data))
+		case r.from < start:
+			return errBefore
 		}
 		r.to, r.stop = r.from, r.from
 		whole := r.from
@@ -283,6 +287,9 @@ func (s *parallelSource) look(w looker, win *window, r *run) {
 	r.seg.cuts.pass(r.index, r.to)
 	r.done <- struct{}{}
 }
+
+// errBefore is the error of a run that does not know where it begins, since the one before could not be read.
+var errBefore = errors.New("the bytes before could not be read")
 
 // cuts tells the runs of a segment where they begin: each where the one before it ends.
 type cuts struct {

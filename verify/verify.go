@@ -180,7 +180,7 @@ func (d *driver) runAll(all *operands, src source) error {
 		d.summary.LogDirs++
 		for _, c := range d.checks {
 			if c.LogDir != nil {
-				c.LogDir(l)
+				d.guarded(l.dir.Display, func() { c.LogDir(l) })
 			}
 		}
 		d.groups("", l.dir.Display, func(c *Check) bool { return c.LogDir != nil })
@@ -190,14 +190,22 @@ func (d *driver) runAll(all *operands, src source) error {
 	}
 	for _, c := range d.checks {
 		if c.Set != nil {
-			c.Set(all)
+			d.guarded("what the directories have in common", func() { c.Set(all) })
 		}
 	}
 	return d.emitAll(all.findings)
 }
 
-func (d *driver) partition(p *partition, src source) error {
-	if err := p.run(src); err != nil {
+// guarded runs fn; a panic of it is something that could not be read.
+func (d *driver) guarded(display string, fn func()) {
+	if err := logdir.Guard(display, func() error { fn(); return nil }); err != nil {
+		d.notRead(display, err)
+	}
+}
+
+func (d *driver) partition(p *partition, src source) (err error) {
+	d.guarded(p.dir.Display, func() { err = p.run(src) })
+	if err != nil {
 		return err
 	}
 	if p.alone == nil {
@@ -205,7 +213,9 @@ func (d *driver) partition(p *partition, src source) error {
 	}
 	d.summary.Files += int64(len(p.dir.Files))
 	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
-	return d.emitAll(p.fold())
+	var found []*Finding
+	d.guarded(p.dir.Display, func() { found = p.fold() })
+	return d.emitAll(found)
 }
 
 // groups notes the groups of those checks that were run.

@@ -256,3 +256,52 @@ func TestLargeHoleTakesNoMemory(t *testing.T) {
 		t.Errorf("%v allocations", allocated)
 	}
 }
+
+// A mistake of a check spoils the answer about the file it looked at, and no more.
+func TestPanicsSpoilOneFile(t *testing.T) {
+	usual := checks
+	defer func() { checks = usual }()
+	boom := Check{Name: "boom", Codes: []Code{{"boom", Note, ""}}}
+	for name, hook := range map[string]func(*Check){
+		"batch": func(c *Check) {
+			c.Batch = func(p *batchPass) {
+				if p.batch.BaseOffset == 44 {
+					panic("boom")
+				}
+			}
+		},
+		"partition": func(c *Check) { c.Partition = func(*partition) { panic("boom") } },
+		"logdir":    func(c *Check) { c.LogDir = func(*logDir) { panic("boom") } },
+		"set":       func(c *Check) { c.Set = func(*operands) { panic("boom") } },
+	} {
+		check := boom
+		hook(&check)
+		checks = append(slices.Clone(usual), &check)
+		for jobs := 1; jobs <= 2; jobs++ {
+			found, summary := runOn(t, Options{Level: Records, Jobs: jobs, run: 1000}, fixture.Dir(t, path.Dir(plainBase)))
+			if len(summary.NotRead) == 0 || !strings.Contains(summary.NotRead[0], "internal error: boom") || summary.Verdict() != Incomplete {
+				t.Errorf("%s, %d jobs: not read: %q", name, jobs, summary.NotRead)
+			}
+			if name == "batch" && (len(summary.NotRead) != 1 || summary.Segments < 4 || summary.Batches < 20) {
+				t.Errorf("%d jobs: %d segments, %d batches; found %v, not read %q", jobs, summary.Segments, summary.Batches, found, summary.NotRead)
+			}
+		}
+	}
+}
+
+// The indexes hold offsets up to 2^31-1 above the base (OffsetIndex), so that one is no overflow.
+func TestLastOffsetThatIndexesCanHold(t *testing.T) {
+	for above, want := range map[int64]bool{1<<31 - 2: false, 1<<31 - 1: false, 1 << 31: true} {
+		dir := filepath.Join(t.TempDir(), "far-0")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		log := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 7, TimestampMs: 1}}})
+		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: 7 + above, TimestampMs: 2}}})
+		writeFile(t, filepath.Join(dir, "00000000000000000007.log"), log)
+		found, _ := runOn(t, Options{Level: Records, Jobs: 1}, dir)
+		if got := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "offset-overflow" }); got != want {
+			t.Errorf("%d above the base: overflow %v, want %v", above, got, want)
+		}
+	}
+}

@@ -120,7 +120,7 @@ func sources(t *testing.T) []source {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "testdata/") {
 			return
 		}
-		f, err := parser.ParseFile(fset, filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, filepath.Join(root, name), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,6 +247,50 @@ func TestPackageNamesSayWhatTheyHold(t *testing.T) {
 			if slices.Contains(vague, part) {
 				t.Errorf("%s: a package called %q holds anything and says nothing", src.name, part)
 			}
+		}
+	}
+}
+
+// mostLines is how long a function may be, its doc comment not counted.
+const mostLines = 70
+
+func TestFunctionsAreShortAndDoNotPanic(t *testing.T) {
+	for _, src := range sources(t) {
+		for _, decl := range src.file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			first, last := src.fset.Position(fn.Pos()).Line, src.fset.Position(fn.End()).Line
+			if n := last - first + 1; n > mostLines {
+				t.Errorf("%s:%d: %s has %d lines: cut it into steps that have a name", src.name, first, fn.Name.Name, n)
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok && id.Name == "panic" && src.pkg != "internal/fixture" {
+					t.Errorf("%s:%d: %s panics: hostile input must end in an error", src.name, src.fset.Position(n.Pos()).Line, fn.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// The linker passes over a variable that does not exist in silence.
+func TestMakefileStampsWhatExists(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamps := regexp.MustCompile(`-X `+module+`/(\w+)\.(\w+)=`).FindAllStringSubmatch(string(text), -1)
+	if len(stamps) == 0 {
+		t.Error("nothing is stamped")
+	}
+	for _, stamp := range stamps {
+		found := slices.ContainsFunc(sources(t), func(src source) bool {
+			return src.pkg == stamp[1] && src.file.Scope.Lookup(stamp[2]) != nil
+		})
+		if !found {
+			t.Errorf("the Makefile stamps %s, which does not exist", stamp[0])
 		}
 	}
 }
