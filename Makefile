@@ -11,13 +11,33 @@ FUZZTIME ?= 10s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)
 
-.PHONY: help build test exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
+PREFIX ?= /usr/local
+TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 windows/amd64
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
+
+.PHONY: help install release-check build test exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./kseg
 	$(GO) build -trimpath -ldflags "-X kseg/cmd.version=$(VERSION)" -o kseg .
+
+install: build ## install the binary, man pages and shell completions below PREFIX (/usr/local), or DESTDIR/PREFIX
+	install -D -m 755 kseg "$(DESTDIR)$(PREFIX)/bin/kseg"
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -m 644 docs/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
+	install -d "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" "$(DESTDIR)$(PREFIX)/share/zsh/site-functions" \
+	  "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
+	./kseg completion bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kseg"
+	./kseg completion zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kseg"
+	./kseg completion fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kseg.fish"
+
+release-check: ## build every target of a release, and check .goreleaser.yaml
+	@for target in $(TARGETS); do \
+	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -o /dev/null .; done
+	@if $(GO) run $(GORELEASER) --version >/dev/null 2>&1; then set -x; $(GO) run $(GORELEASER) check; \
+	else echo "goreleaser: skipped, $(GORELEASER) can't be fetched from here"; fi
 
 test: ## run all tests
 	$(GO) test ./...

@@ -14,7 +14,6 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
-	"kseg/verify"
 )
 
 // explainOptions are the flags of kseg explain.
@@ -23,7 +22,7 @@ type explainOptions struct {
 	MaxBatchBytes           int64
 	BaseOffset              *int64
 	Offset, Position, Entry *int64
-	All, Terse              bool
+	All, Terse, List        bool
 	HTML                    string
 }
 
@@ -34,6 +33,7 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Position}, "position", "the batch or entry that holds this byte of the file: `P`")
 		fs.Var(&optionalNumber{&o.Entry}, "entry", "the batch or entry with this number, counted from 0: `I`")
 		fs.BoolVar(&o.All, "all", false, "the whole file")
+		fs.BoolVar(&o.List, "list", false, "the codes of all findings of kseg verify, a line each")
 		fs.BoolVar(&o.Terse, "terse", false, "without the meanings")
 		fs.StringVar(&o.HTML, "html", "", "write a page of the same, with a map of the segment, to this `FILE`, and nothing to stdout")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a file whose name does not tell: `N`")
@@ -66,13 +66,26 @@ compressed data become dots, so that the output can be pasted into a ticket.
 
 explain CODE says what a finding of kseg verify means, what a broker does and what to do. explain size computes how many
 bytes records take on disk. A file that is called like a code, or size, is given as ./size.`,
+		ValidArgsFunction: cobra.FixedCompletions(codeNames(), cobra.ShellCompDirectiveDefault),
 		Args: func(_ *cobra.Command, args []string) error {
+			if o.List && len(args) == 0 {
+				return nil
+			}
+			if o.List {
+				return usageErrorf("--list takes no FILE; kseg explain %s explains that alone", args[0])
+			}
 			if len(args) != 1 {
 				return usageErrorf("explain takes one FILE, but %d were given", len(args))
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return runExplain(c.Context(), env, &o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.List {
+				_, err := fmt.Fprintln(env.Stdout, findingsText())
+				return err
+			}
+			return runExplain(c.Context(), env, &o, args[0])
+		},
 	}
 	o.AddFlags(c.Flags())
 	c.AddCommand(newExplainSizeCommand(env))
@@ -139,11 +152,7 @@ func nearCode(arg string) error {
 	if strings.ContainsAny(arg, "./") {
 		return nil
 	}
-	var codes []string
-	for _, c := range verify.Codes() {
-		codes = append(codes, c.Name)
-	}
-	if near := nearest(arg, codes); near != "" {
+	if near := nearest(arg, codeNames()); near != "" {
 		return fmt.Errorf("%s is no code of a finding either; did you mean %s?", arg, near)
 	}
 	return nil

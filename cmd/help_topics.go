@@ -2,9 +2,12 @@ package cmd
 
 import (
 	"embed"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kseg/verify"
 )
 
 // The topics are files so that docs/ can hold the same text; docs/gen copies them and a test holds the two together.
@@ -45,7 +48,7 @@ func newTopicCommands() []*cobra.Command {
 	for _, topic := range Topics() {
 		commands = append(commands, &cobra.Command{Use: topic.Name, Short: topic.Short, Long: topic.Text})
 	}
-	return commands
+	return append(commands, &cobra.Command{Use: "findings", Short: "The codes of all findings of kseg verify", Long: findingsText()})
 }
 
 // newHelpCommand replaces cobra's, which exits with 0 for a topic that does not exist.
@@ -84,4 +87,23 @@ func helpNames(root *cobra.Command) []string {
 		}
 	}
 	return names
+}
+
+// findingsText lists the codes of all findings.
+func findingsText() string {
+	var b strings.Builder
+	b.WriteString("# Findings of kseg verify\n\nkseg explain CODE says what one means, what a broker does and what to do.\n")
+	longest := 0
+	for _, c := range verify.Codes() {
+		longest = max(longest, len(c.Name))
+	}
+	for _, severity := range []verify.Severity{verify.Damage, verify.Warning, verify.Note} {
+		fmt.Fprintf(&b, "\n%s\n", severity)
+		for _, c := range verify.Codes() {
+			if c.Severity == severity {
+				fmt.Fprintf(&b, "  %-*s  %s\n", longest, c.Name, c.Title)
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

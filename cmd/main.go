@@ -73,7 +73,6 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { env.showHelp(cmd, env.Stdout) })
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and exit")
-	root.CompletionOptions.HiddenDefaultCmd = true
 
 	root.AddCommand(
 		newDumpCommand(env),
@@ -82,10 +81,13 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newRetentionCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),
+		newCompletionCommand(env),
 		newVersionCommand(env),
 	)
 	env.defaultOperands(root)
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newTopicCommands()...)
 	root.SetHelpCommand(newHelpCommand(env))
+	env.addCompletions(root)
 	return root
 }
