@@ -1,0 +1,202 @@
+package broker
+
+import (
+	"math"
+	"math/bits"
+
+	"kseg/format"
+)
+
+// Removed counts records by why the cleaner drops them.
+type Removed struct {
+	Superseded int64 // a later record has the key
+	Tombstone  int64 // past its delete horizon
+	Aborted    int64 // of an aborted transaction
+	Marker     int64 // transaction markers of which nothing else is left, past their delete horizon
+	NoKey      int64 // without a key, which a compacted topic must not have
+}
+
+func (r *Removed) add(o Removed) {
+	r.Superseded += o.Superseded
+	r.Tombstone += o.Tombstone
+	r.Aborted += o.Aborted
+	r.Marker += o.Marker
+	r.NoKey += o.NoKey
+}
+
+// Sum is how many there are.
+func (r *Removed) Sum() int64 { return r.Superseded + r.Tombstone + r.Aborted + r.Marker + r.NoKey }
+
+// fate is what becomes of the records of a data batch that belongs to no aborted transaction, or of a control batch that is
+// not dropped.
+type fate struct {
+	records int64
+	kept    int64
+	removed Removed
+	// tombstone is set if a record without a value stays, changed if the batch is not copied as it is.
+	tombstone, changed bool
+	size               int64 // of what stays; if not exact, about so much, as it has to be compressed again
+	exact              bool
+	base, last         int64 // offsets of what stays
+	maxMs              int64
+	err                error // the first thing that a broker's reader or writer stumbles over
+}
+
+// Verdict is what the cleaner does with a record.
+type Verdict int8
+
+// The verdicts.
+const (
+	Kept Verdict = iota
+	Superseded
+	TombstoneExpired
+	Keyless
+)
+
+// judge is Cleaner.shouldRetainRecord; what is dropped with its whole batch never comes here. supersededBy is the last
+// offset of its key, if that is Superseded.
+func (f *recordFilter) judge(b *format.Batch, rec *format.Record) (v Verdict, supersededBy int64) {
+	if rec.Offset > f.keys.latest {
+		return Kept, 0
+	}
+	if rec.Key == nil {
+		return Keyless, 0
+	}
+	found := f.keys.get(f.hasher.hash(rec.Key))
+	switch {
+	case rec.Offset < found:
+		return Superseded, found
+	case rec.Value != nil:
+		return Kept, 0
+	case b.Legacy():
+		if f.keepLegacy {
+			return Kept, 0
+		}
+	case !b.HasDeleteHorizon() || f.nowMs < b.BaseTimestamp:
+		return Kept, 0
+	}
+	return TombstoneExpired, 0
+}
+
+// recordFilter says which records of a batch stay, and what a batch of those takes (MemoryRecords.filterTo).
+type recordFilter struct {
+	keys      *offsetMap
+	hasher    keyHasher
+	nowMs     int64
+	horizonMs int64 // what a delete horizon is set to
+	// keepLegacy keeps tombstones of magic 0 and 1: the segment was modified later than their horizon.
+	keepLegacy bool
+	records    *format.RecordReader
+	kept       []keptRecord
+}
+
+// keptRecord is what the size of a record follows from.
+type keptRecord struct {
+	offset, timestampMs int64
+	body                int64 // bytes without the length and the two deltas
+}
+
+// look judges the records of a batch.
+func (f *recordFilter) look(b *format.Batch) fate {
+	out := fate{maxMs: -1, changed: b.Legacy()}
+	f.kept = f.kept[:0]
+	f.records.Reset(b)
+	var rec format.Record
+	all, kept := int64(0), int64(0)
+	for f.records.Next(&rec) {
+		out.records++
+		all += rec.Size
+		v := Kept
+		if !b.Control() {
+			v, _ = f.judge(b, &rec)
+		}
+		switch v {
+		case Superseded:
+			out.removed.Superseded++
+		case TombstoneExpired:
+			out.removed.Tombstone++
+		case Keyless:
+			out.removed.NoKey++
+		case Kept:
+			kept += rec.Size
+			out.tombstone = out.tombstone || rec.Value == nil
+			out.maxMs = max(out.maxMs, rec.Timestamp)
+			f.kept = append(f.kept, keptRecord{rec.Offset, rec.Timestamp, bodySize(&rec)})
+		}
+	}
+	out.kept = int64(len(f.kept))
+	out.changed = out.changed || out.kept < out.records
+	if err := f.records.Err(); err != nil && !f.records.Unnoticed(true) {
+		out.err = err
+		return out
+	}
+	if out.kept > 0 {
+		f.measure(&out, b, false)
+		if b.Codec() != format.CodecNone && out.changed {
+			out.size, out.exact = format.BatchHeaderSize+(b.Size()-format.BatchHeaderSize)*kept/max(all, 1), false
+		}
+	}
+	return out
+}
+
+// measure fills in what the kept records take: as the batch is, or written anew. marker sets a delete horizon for the
+// sake of a transaction's marker.
+func (f *recordFilter) measure(out *fate, b *format.Batch, marker bool) {
+	horizon := (out.tombstone || marker) && !b.HasDeleteHorizon()
+	out.changed = out.changed || horizon
+	out.base, out.last, out.size, out.exact = b.BaseOffset, b.LastOffset, b.Size(), true
+	if !out.changed {
+		out.maxMs = b.MaxTimestamp
+		return
+	}
+	if b.Legacy() {
+		out.base, out.last = f.kept[0].offset, f.kept[len(f.kept)-1].offset
+	}
+	baseMs := f.kept[0].timestampMs
+	switch {
+	case horizon:
+		baseMs = f.horizonMs
+	case b.HasDeleteHorizon() && b.BaseTimestamp >= 0:
+		baseMs = b.BaseTimestamp
+	}
+	if b.TimestampType() == format.LogAppendTime {
+		out.maxMs = b.MaxTimestamp
+	}
+	out.size = format.BatchHeaderSize
+	last := int64(math.MinInt64)
+	for _, r := range f.kept {
+		n := r.body + varintSize(r.timestampMs-baseMs) + varintSize(r.offset-out.base)
+		out.size += varintSize(n) + n
+		switch {
+		case out.err != nil:
+		case r.offset <= last:
+			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "an offset above the one before it", Got: "another", Err: format.ErrValue}
+		case r.timestampMs < -1:
+			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "a timestamp from -1 up", Got: "a lower one", Err: format.ErrValue}
+		}
+		last = r.offset
+	}
+}
+
+// varintSize is the number of bytes of a zig-zag varint.
+func varintSize(n int64) int64 {
+	return int64(bits.Len64(uint64(n)<<1^uint64(n>>63)|1)+6) / 7
+}
+
+// bodySize is what a record of magic 2 takes beside its length and its deltas.
+func bodySize(rec *format.Record) int64 {
+	n := 1 + fieldSize(rec.Key) + fieldSize(rec.Value) + varintSize(int64(rec.HeaderCount))
+	for left, headers := rec.HeaderCount, rec.Headers; left > 0; left-- {
+		var key, value []byte
+		key, value, headers = format.NextHeader(headers)
+		n += fieldSize(key) + fieldSize(value)
+	}
+	return n
+}
+
+func fieldSize(b []byte) int64 {
+	if b == nil {
+		return 1
+	}
+	return varintSize(int64(len(b))) + int64(len(b))
+}

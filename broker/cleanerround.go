@@ -1,0 +1,471 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"kseg/format"
+)
+
+// Round is what one round of the log cleaner does to a log (Cleaner.doClean).
+type Round struct {
+	// EndOffset becomes the partition's line in cleaner-offset-checkpoint.
+	EndOffset int64
+	Keys      int64 // unique keys of the dirty part that went into the map
+	MapFull   bool  // the map was full before the dirty part was over
+	Segments  []SegmentRound
+	After     []SegmentAfter
+	// RecordsRead and BytesRead are the cleaner's own counts, by which records of batches that go unread do not count.
+	RecordsRead, RecordsKept int64
+	BytesRead, BytesKept     int64
+	Exact                    bool  // whether BytesKept is exact: nothing has to be compressed again
+	EmptyBatches             int64 // batches without records that are kept for the state of producers, or for the last offset
+	NewHorizons              int64 // batches that get a delete horizon
+	// NextHorizonMs is the earliest delete horizon of what stays, epoch ms; NeverForced if there is none.
+	NextHorizonMs int64
+	// WrongCRC counts batches whose checksum does not match, at which a cleaner does not look. FirstWrong is the first.
+	WrongCRC   int64
+	FirstWrong Place
+	Rewritten  int64 // those of them that get a new checksum
+	// Stops is why the round comes to no end, nil if it does.
+	Stops *Stop
+}
+
+// Place is a byte of a segment.
+type Place struct {
+	Segment int64
+	Pos     int64
+}
+
+// Stop is what makes a cleaner give up. Unless Splits is set the partition counts as uncleanable until the broker
+// starts again.
+type Stop struct {
+	Place
+	Splits bool // offsets do not fit the segment: the broker splits it and begins anew
+	Err    error
+}
+
+// Error says where and why.
+func (s *Stop) Error() string { return s.Err.Error() }
+
+// Unwrap is the reason.
+func (s *Stop) Unwrap() error { return s.Err }
+
+// SegmentRound is what a round does to one segment.
+type SegmentRound struct {
+	Base, Size    int64
+	Into          int64 // base offset of the segment that it becomes, or becomes part of
+	Records, Kept int64
+	Removed       Removed
+}
+
+// SegmentAfter is a segment that a round leaves. The sizes of files are bytes; those of indexes are known only if Exact.
+type SegmentAfter struct {
+	Base                                   int64
+	Size                                   int64 // if not Exact, about so much
+	Exact                                  bool
+	IndexSize, TimeIndexSize, TxnIndexSize int64
+}
+
+// Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
+func (l *CleanerLog) Clean(ctx context.Context, s *CleanerSettings, r *CleanRange, nowMs int64, progress func(bytes int64)) (*Round, error) {
+	c := &cleaning{ctx: ctx, log: l, settings: s, bounds: r, progress: progress, hasher: newKeyHasher(),
+		records: format.NewRecordReader(s.MaxBatchBytes, nil), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
+	c.keys = newOffsetMap(s.MapKeys())
+	err := c.buildMap()
+	if err == nil {
+		c.round.Keys, c.round.EndOffset = c.keys.n, c.keys.latest+1
+		c.filter = recordFilter{keys: c.keys, hasher: c.hasher, nowMs: nowMs, horizonMs: addMs(nowMs, s.DeleteRetentionMs), records: c.records}
+		err = c.cleanGroups()
+	}
+	if stop := (*Stop)(nil); errors.As(err, &stop) {
+		c.round.Stops, err = stop, nil
+	}
+	return c.round, err
+}
+
+// cleaning is a round under way.
+type cleaning struct {
+	ctx      context.Context
+	log      *CleanerLog
+	settings *CleanerSettings
+	bounds   *CleanRange
+	progress func(bytes int64)
+	hasher   keyHasher
+	keys     *offsetMap
+	records  *format.RecordReader
+	filter   recordFilter
+	txns     *cleanedTxns
+	round    *Round
+	out      output
+	segment  *SegmentRound
+}
+
+// stopAt makes the error of a place.
+func stopAt(seg *CleanerSegment, pos int64, err error) error {
+	if errors.Is(err, format.ErrTooLarge) {
+		return fmt.Errorf("%s: %w", seg.Log.Display, err)
+	}
+	return &Stop{Place: Place{seg.Base, pos}, Err: err}
+}
+
+// eachBatch goes through the batches of a segment as the cleaner's reader does (ByteBufferLogInputStream).
+func (c *cleaning) eachBatch(seg *CleanerSegment, take func(b *format.Batch) error) error {
+	return seg.Log.View(func(data []byte) error {
+		var b format.Batch
+		from := int64(0)
+		for pos := int64(0); pos < int64(len(data)); pos = b.End() {
+			if pos-from > progressBytes {
+				if c.ctx.Err() != nil {
+					return c.ctx.Err()
+				}
+				c.report(pos - from)
+				from = pos
+			}
+			if err := b.Decode(data, pos); err != nil {
+				return stopAt(seg, pos, err)
+			}
+			if b.Magic < 0 || b.Magic > 2 {
+				return stopAt(seg, pos, &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)), Err: format.ErrValue})
+			}
+			if b.Magic == 2 && b.Size() < format.BatchHeaderSize {
+				return stopAt(seg, pos, &format.Error{What: "batch length", Pos: pos + 8, Want: "at least 49", Got: strconv.FormatInt(b.Size()-format.LogOverhead, 10), Err: format.ErrValue})
+			}
+			if err := take(&b); err != nil {
+				return err
+			}
+		}
+		c.report(int64(len(data)) - from)
+		return nil
+	})
+}
+
+// progressBytes is how often progress is told.
+const progressBytes = 4 << 20
+
+func (c *cleaning) report(bytes int64) {
+	if c.progress != nil {
+		c.progress(bytes)
+	}
+}
+
+// errFull ends the building of the map.
+var errFull = errors.New("the map is full")
+
+// buildMap is Cleaner.buildOffsetMap.
+func (c *cleaning) buildMap() error {
+	from, to := c.bounds.FirstDirty, c.bounds.CleanTo
+	dirty := c.log.between(min(from, to), to)
+	c.txns = newCleanedTxns(func(format.AbortedTxn) error { return nil })
+	c.txns.add(abortedIn(c.log.Segments, from, to))
+	for i := range dirty {
+		err := c.eachBatch(&dirty[i], func(b *format.Batch) error { return c.mapBatch(&dirty[i], b) })
+		if errors.Is(err, errFull) {
+			c.round.MapFull = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.keys.latest = to - 1
+		if i+1 < len(dirty) {
+			c.keys.latest = dirty[i+1].Base - 1
+		}
+	}
+	return nil
+}
+
+func (c *cleaning) mapBatch(seg *CleanerSegment, b *format.Batch) error {
+	switch {
+	case b.LastOffset < c.bounds.FirstDirty:
+		return nil
+	case b.Control():
+		typ, present, err := c.controlType(b)
+		if err == nil {
+			_, err = c.txns.control(b, typ, present)
+		}
+		if err != nil {
+			return stopAt(seg, b.Pos, err)
+		}
+	case !c.txns.data(b):
+		if err := c.mapRecords(b); errors.Is(err, errFull) {
+			return err
+		} else if err != nil {
+			return stopAt(seg, b.Pos, err)
+		}
+	}
+	c.keys.latest = b.LastOffset
+	return nil
+}
+
+func (c *cleaning) mapRecords(b *format.Batch) error {
+	c.records.Reset(b)
+	var rec format.Record
+	for c.records.Next(&rec) {
+		if rec.Key == nil || rec.Offset < c.bounds.FirstDirty {
+			continue
+		}
+		if c.keys.full() {
+			return errFull
+		}
+		c.keys.put(c.hasher.hash(rec.Key), rec.Offset)
+	}
+	if err := c.records.Err(); err != nil && !c.records.Unnoticed(true) {
+		return err
+	}
+	return nil
+}
+
+// controlType is the type of the first record of a control batch; false if it has none.
+func (c *cleaning) controlType(b *format.Batch) (int16, bool, error) {
+	c.records.Reset(b)
+	var rec format.Record
+	if !c.records.Next(&rec) {
+		return 0, false, c.records.Err()
+	}
+	key := format.NewCursor(rec.Key, rec.Pos)
+	if version := key.Int16("control record version"); key.OK() && version < 0 {
+		key.Fail("control record version", rec.Pos, format.ErrValue, "0 or more", strconv.Itoa(int(version)))
+	}
+	typ := key.Int16("control record type")
+	return typ, true, key.Err()
+}
+
+// cleanGroups writes each group of segments into one.
+func (c *cleaning) cleanGroups() error {
+	l := c.log
+	legacyHorizon := int64(0)
+	if clean := l.between(0, c.bounds.FirstDirty); len(clean) > 0 {
+		legacyHorizon = clean[len(clean)-1].ModMs - c.settings.DeleteRetentionMs
+	}
+	c.txns = newCleanedTxns(func(t format.AbortedTxn) error { return c.out.abort(t) })
+	aborts := slices.ContainsFunc(l.Segments, func(seg CleanerSegment) bool { return len(seg.Aborted) > 0 })
+	for _, segments := range group(l.between(0, c.round.EndOffset), c.settings, c.bounds.CleanTo) {
+		c.out = newOutput(segments[0].Base, c.settings)
+		for i := range segments {
+			seg := &segments[i]
+			upper := int64(0)
+			if i+1 < len(segments) {
+				upper = segments[i+1].Base
+			} else if aborts {
+				var err error
+				if upper, err = nextOffset(seg); err != nil {
+					return err
+				}
+			}
+			c.txns.add(abortedIn(l.Segments, seg.Base, upper))
+			c.filter.keepLegacy = seg.ModMs > legacyHorizon
+			c.round.Segments = append(c.round.Segments, SegmentRound{Base: seg.Base, Size: seg.Size, Into: segments[0].Base})
+			c.segment = &c.round.Segments[len(c.round.Segments)-1]
+			if err := c.eachBatch(seg, func(b *format.Batch) error { return c.cleanBatch(seg, b) }); err != nil {
+				return err
+			}
+		}
+		if err := c.out.finish(); err != nil {
+			return stopAt(&segments[len(segments)-1], segments[len(segments)-1].Size, err)
+		}
+		c.round.After = append(c.round.After, c.out.after)
+		c.round.Exact = c.round.Exact && c.out.after.Exact
+		c.round.BytesKept += c.out.after.Size
+	}
+	return nil
+}
+
+// cleanBatch is RecordFilter.checkBatchRetention and what MemoryRecords.filterTo makes of it.
+func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
+	c.round.BytesRead += b.Size()
+	valid := b.Valid()
+	if !valid {
+		if c.round.WrongCRC++; c.round.WrongCRC == 1 {
+			c.round.FirstWrong = Place{seg.Base, b.Pos}
+		}
+	}
+	gone, dropped, err := c.dropped(b)
+	if err != nil {
+		return stopAt(seg, b.Pos, err)
+	}
+	keepEmpty := c.lastOfProducer(b) || b.NextOffset() == c.log.HighWatermark
+	out := fate{}
+	switch {
+	case dropped && !keepEmpty:
+		c.drop(b, int64(max(b.Count, 0)))
+		return nil
+	default:
+		out = c.filter.look(b)
+	}
+	if out.err == nil && b.Control() && gone && out.kept > 0 {
+		c.filter.measure(&out, b, true)
+	}
+	if out.err != nil {
+		return stopAt(seg, b.Pos, out.err)
+	}
+	c.round.RecordsRead += out.records
+	if dropped {
+		c.drop(b, out.records)
+		return c.keepEmpty(seg, b)
+	}
+	c.segment.Records += out.records
+	c.segment.Kept += out.kept
+	c.segment.Removed.add(out.removed)
+	c.round.RecordsKept += out.kept
+	switch {
+	case out.kept > 0:
+		return c.keep(seg, b, &out, gone && b.Control(), valid)
+	case keepEmpty:
+		return c.keepEmpty(seg, b)
+	}
+	return nil
+}
+
+// dropped reports whether nothing is left of the transaction that a batch belongs to, and whether the batch's records go
+// therefore now: those of an aborted transaction at once, a marker when its horizon is past.
+func (c *cleaning) dropped(b *format.Batch) (gone, dropped bool, err error) {
+	if !b.Control() {
+		gone = c.txns.data(b)
+		return gone, gone, nil
+	}
+	typ, present, err := c.controlType(b)
+	if err != nil {
+		return false, false, err
+	}
+	gone, err = c.txns.control(b, typ, present)
+	return gone, gone && b.HasDeleteHorizon() && b.BaseTimestamp <= c.filter.nowMs, err
+}
+
+// drop counts the records of a batch that go together.
+func (c *cleaning) drop(b *format.Batch, records int64) {
+	c.segment.Records += records
+	if b.Control() {
+		c.segment.Removed.Marker += records
+	} else {
+		c.segment.Removed.Aborted += records
+	}
+}
+
+// lastOfProducer reports whether the batch holds what a broker knows of an active producer.
+func (c *cleaning) lastOfProducer(b *format.Batch) bool {
+	last, ok := c.log.Producers[b.ProducerID]
+	switch {
+	case !ok || b.ProducerID < 0:
+		return false
+	case last.LastOffset >= 0:
+		return b.LastOffset == last.LastOffset
+	}
+	return b.Control() && b.ProducerEpoch == last.Epoch
+}
+
+// keep writes what stays of a batch.
+func (c *cleaning) keep(seg *CleanerSegment, b *format.Batch, out *fate, marker, valid bool) error {
+	if out.changed && !valid {
+		c.round.Rewritten++
+	}
+	switch {
+	case (out.tombstone || marker) && !b.HasDeleteHorizon():
+		c.round.NewHorizons++
+		c.round.NextHorizonMs = min(c.round.NextHorizonMs, c.filter.horizonMs)
+	case out.tombstone || marker:
+		c.round.NextHorizonMs = min(c.round.NextHorizonMs, b.BaseTimestamp)
+	}
+	return c.write(seg, b.Pos, format.BatchRef{Size: out.size, BaseOffset: out.base, LastOffset: out.last, MaxTimestampMs: out.maxMs}, out.exact)
+}
+
+// keepEmpty writes the header of a batch alone.
+func (c *cleaning) keepEmpty(seg *CleanerSegment, b *format.Batch) error {
+	if b.Legacy() {
+		return stopAt(seg, b.Pos, &format.Error{What: "batch", Pos: b.Pos, Want: "magic 2, to keep it without records", Got: "magic " + strconv.Itoa(int(b.Magic)), Err: format.ErrValue})
+	}
+	c.round.EmptyBatches++
+	return c.write(seg, b.Pos, format.BatchRef{Size: format.BatchHeaderSize, BaseOffset: b.BaseOffset, LastOffset: b.LastOffset, MaxTimestampMs: b.MaxTimestamp}, true)
+}
+
+func (c *cleaning) write(seg *CleanerSegment, pos int64, ref format.BatchRef, exact bool) error {
+	err := c.out.append(ref, exact)
+	if err == nil {
+		return nil
+	}
+	return &Stop{Place: Place{seg.Base, pos}, Splits: errors.Is(err, format.ErrOffsetOverflow), Err: err}
+}
+
+// output is a segment that is written.
+type output struct {
+	after    SegmentAfter
+	index    *format.IndexBuilder
+	most     int64 // bytes of an index
+	lastTxn  int64
+	hasTxn   bool
+	settings *CleanerSettings
+}
+
+func newOutput(base int64, s *CleanerSettings) output {
+	return output{after: SegmentAfter{Base: base, Exact: true}, index: format.NewIndexBuilder(base, s.IndexInterval), settings: s}
+}
+
+const (
+	offsetEntrySize = 8
+	timeEntrySize   = 12
+	txnEntrySize    = 34
+)
+
+// append adds a batch (LogSegment.append). Where it is not known how large a batch is, nothing is known of the indexes.
+func (o *output) append(ref format.BatchRef, exact bool) error {
+	ref.Pos = o.after.Size
+	o.after.Size += ref.Size
+	o.after.Exact = o.after.Exact && exact
+	if rel := ref.LastOffset - o.after.Base; rel < 0 || rel > math.MaxInt32 {
+		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " + strconv.FormatInt(o.after.Base, 10),
+			Got: strconv.FormatInt(ref.LastOffset, 10), Err: format.ErrOffsetOverflow}
+	}
+	if !o.after.Exact {
+		return nil
+	}
+	before := len(o.index.OffsetIndexBytes())
+	if err := o.index.Add(ref); err != nil {
+		return err
+	}
+	if len(o.index.OffsetIndexBytes()) > before && int64(before)+offsetEntrySize > o.settings.SegmentIndexBytes/offsetEntrySize*offsetEntrySize {
+		return &format.Error{What: "index", Pos: ref.Pos, Want: "at most segment.index.bytes (" + strconv.FormatInt(o.settings.SegmentIndexBytes, 10) + ")",
+			Got: "one more entry", Err: format.ErrValue}
+	}
+	return nil
+}
+
+// abort writes a transaction into the transaction index.
+func (o *output) abort(t format.AbortedTxn) error {
+	if o.hasTxn && t.LastOffset <= o.lastTxn {
+		return &format.Error{What: "aborted transaction", Want: "a last offset above " + strconv.FormatInt(o.lastTxn, 10),
+			Got: strconv.FormatInt(t.LastOffset, 10), Err: format.ErrTxnIndexOrder}
+	}
+	o.lastTxn, o.hasTxn = t.LastOffset, true
+	o.after.TxnIndexSize += txnEntrySize
+	return nil
+}
+
+// finish closes the segment.
+func (o *output) finish() error {
+	if !o.after.Exact {
+		return nil
+	}
+	err := o.index.Finish()
+	o.after.IndexSize, o.after.TimeIndexSize = int64(len(o.index.OffsetIndexBytes())), int64(len(o.index.TimeIndexBytes()))
+	return err
+}
+
+// nextOffset is the offset after the last batch of a segment, its base offset if it has none.
+func nextOffset(seg *CleanerSegment) (int64, error) {
+	next := seg.Base
+	err := seg.Log.View(func(data []byte) error {
+		s := format.NewScanner(data, 0, seg.Base)
+		s.Trust(format.TrustBlindly)
+		for s.Next() {
+			if b := s.Batch(); b != nil {
+				next = b.NextOffset()
+			}
+		}
+		return nil
+	})
+	return next, err
+}
