@@ -206,9 +206,6 @@ func (l *LoadedLog) loadProducers(p *logdir.Partition, segments []*logdir.Segmen
 	return nil
 }
 
-// maxSnapshotBytes bounds a producer snapshot.
-const maxSnapshotBytes = 64 << 20
-
 // newestProducers is the newest snapshot above the log start, up to the log end, that can be used; nil if there is none.
 func newestProducers(p *logdir.Partition, start, end, expiredMs int64) (*format.ProducerState, int64, error) {
 	var snapshots []*logdir.File
@@ -219,7 +216,7 @@ func newestProducers(p *logdir.Partition, start, end, expiredMs int64) (*format.
 	}
 	slices.SortFunc(snapshots, func(a, b *logdir.File) int { return cmp.Compare(b.Name.Base, a.Name.Base) })
 	for _, f := range snapshots {
-		raw, err := f.ReadSmall(maxSnapshotBytes)
+		raw, err := f.ReadSmall()
 		if errors.Is(err, format.ErrTooLarge) {
 			continue
 		}

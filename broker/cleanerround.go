@@ -63,10 +63,11 @@ type SegmentRound struct {
 	Removed       Removed
 }
 
-// SegmentAfter is a segment that a round leaves. The sizes of files are bytes; those of indexes are known only if Exact.
+// SegmentAfter is a segment that a round leaves. The sizes of files are bytes; if not Exact, those of the log and its indexes
+// are estimates, as batches have to be compressed again.
 type SegmentAfter struct {
 	Base                                   int64
-	Size                                   int64 // if not Exact, about so much
+	Size                                   int64
 	Exact                                  bool
 	IndexSize, TimeIndexSize, TxnIndexSize int64
 }
@@ -410,7 +411,7 @@ const (
 	txnEntrySize    = 34
 )
 
-// append adds a batch (LogSegment.append). Where it is not known how large a batch is, nothing is known of the indexes.
+// append adds a batch (LogSegment.append).
 func (o *output) append(ref format.BatchRef, exact bool) error {
 	ref.Pos = o.after.Size
 	o.after.Size += ref.Size
@@ -418,9 +419,6 @@ func (o *output) append(ref format.BatchRef, exact bool) error {
 	if rel := ref.LastOffset - o.after.Base; rel < 0 || rel > math.MaxInt32 {
 		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " + strconv.FormatInt(o.after.Base, 10),
 			Got: strconv.FormatInt(ref.LastOffset, 10), Err: format.ErrOffsetOverflow}
-	}
-	if !o.after.Exact {
-		return nil
 	}
 	before := len(o.index.OffsetIndexBytes())
 	if err := o.index.Add(ref); err != nil {
@@ -446,9 +444,6 @@ func (o *output) abort(t format.AbortedTxn) error {
 
 // finish closes the segment.
 func (o *output) finish() error {
-	if !o.after.Exact {
-		return nil
-	}
 	err := o.index.Finish()
 	o.after.IndexSize, o.after.TimeIndexSize = int64(len(o.index.OffsetIndexBytes())), int64(len(o.index.TimeIndexBytes()))
 	return err

@@ -29,22 +29,21 @@ type retentionOptions struct {
 
 // watermark is a flag's value: auto, checkpoint, end, or an offset.
 type watermark struct {
-	mode   retention.WatermarkMode
-	offset int64
+	state.Watermark
 }
 
-var watermarkNames = map[string]retention.WatermarkMode{
-	"auto": retention.WatermarkAuto, "checkpoint": retention.WatermarkCheckpoint, "end": retention.WatermarkEnd,
+var watermarkNames = map[string]state.WatermarkMode{
+	"auto": state.WatermarkAuto, "checkpoint": state.WatermarkCheckpoint, "end": state.WatermarkEnd,
 }
 
 // String is the name of the mode, or the offset.
 func (w *watermark) String() string {
 	for name, mode := range watermarkNames {
-		if mode == w.mode {
+		if mode == w.Mode {
 			return name
 		}
 	}
-	return strconv.FormatInt(w.offset, 10)
+	return strconv.FormatInt(w.Offset, 10)
 }
 
 // Type is what the help shows for the value.
@@ -53,14 +52,14 @@ func (w *watermark) Type() string { return "N|checkpoint|end" }
 // Set takes a name or an offset.
 func (w *watermark) Set(text string) error {
 	if mode, ok := watermarkNames[text]; ok {
-		w.mode = mode
+		w.Mode = mode
 		return nil
 	}
 	offset, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || offset < 0 {
 		return fmt.Errorf("%q is no offset, and neither checkpoint nor end", text)
 	}
-	w.mode, w.offset = retention.WatermarkOffset, offset
+	w.Mode, w.Offset = state.WatermarkOffset, offset
 	return nil
 }
 
@@ -190,7 +189,7 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 func (o *retentionOptions) options(env *Env) (retention.Options, error) {
 	now, err := o.now(env)
 	options := retention.Options{
-		NowMs: now.UnixMilli(), Mode: o.Watermark.mode, WatermarkOffset: o.Watermark.offset,
+		NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark,
 		Overrides: o.Overrides, MaxBatchBytes: o.MaxBatchBytes,
 	}
 	if err != nil || o.BrokerConfig == "" {

@@ -9,26 +9,14 @@ import (
 	"kseg/state"
 )
 
-// WatermarkMode says where the high watermark is taken from.
-type WatermarkMode int8
-
-// The modes.
-const (
-	WatermarkAuto       WatermarkMode = iota // the log end where there is one replica or no metadata, else the checkpoint
-	WatermarkCheckpoint                      // replication-offset-checkpoint
-	WatermarkEnd                             // the log end
-	WatermarkOffset                          // a given offset
-)
-
 // Options say by which settings and at what time partitions are judged.
 type Options struct {
-	NowMs           int64
-	Mode            WatermarkMode
-	WatermarkOffset int64 // with WatermarkOffset
-	Overrides       []state.Override
-	Server          []format.Property // server.properties, if HasServer
-	HasServer       bool
-	MaxBatchBytes   int64 // bounds what a batch may decompress to
+	NowMs         int64
+	Watermark     state.Watermark
+	Overrides     []state.Override
+	Server        []format.Property // server.properties, if HasServer
+	HasServer     bool
+	MaxBatchBytes int64 // bounds what a batch may decompress to
 	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
 	Progress func(bytes int64)
 }
@@ -193,38 +181,11 @@ func (r *Report) offsets(j *Judge, dir directory) {
 	if start, ok := dir.offset(format.KindLogStartOffsetCheckpoint); ok && start > first.Base {
 		l.StartOffset, r.StartSource = start, "checkpoint"
 	}
-	checkpoint, known := dir.offset(format.KindReplicationOffsetCheckpoint)
-	mode := j.options.Mode
-	if mode == WatermarkAuto {
-		mode = r.watermarkMode(j)
-	}
-	l.HighWatermark, r.WatermarkSource = l.EndOffset, "log end"
-	switch {
-	case mode == WatermarkOffset:
-		l.HighWatermark, r.WatermarkSource = j.options.WatermarkOffset, "flag"
-	case mode == WatermarkCheckpoint && known:
-		l.HighWatermark, r.WatermarkSource = checkpoint, "checkpoint"
-	case mode == WatermarkCheckpoint:
+	var missing bool
+	l.HighWatermark, r.WatermarkSource, missing = j.options.Watermark.Of(j.settings[r.Partition.Parent].Image, dir.Dir, dir.tp, l.StartOffset, l.EndOffset)
+	if missing {
 		r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; the log end is taken for it.")
 	}
-	l.HighWatermark = min(max(l.HighWatermark, l.StartOffset), l.EndOffset)
-}
-
-// watermarkMode decides by the number of replicas. The checkpoint lags by up to five seconds, so that it is not asked where
-// nobody else has to have a record.
-func (r *Report) watermarkMode(j *Judge) WatermarkMode {
-	im := j.settings[r.Partition.Parent].Image
-	if im == nil {
-		return WatermarkEnd
-	}
-	t := im.Topic(r.Partition.Topic)
-	if t == nil || t.Partitions[r.Partition.PartitionDir.Partition] == nil {
-		return WatermarkEnd
-	}
-	if len(t.Partitions[r.Partition.PartitionDir.Partition].Replicas) > 1 {
-		return WatermarkCheckpoint
-	}
-	return WatermarkEnd
 }
 
 func (r *Report) evaluate(nowMs int64) {

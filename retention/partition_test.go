@@ -309,21 +309,21 @@ func TestWhereTheHighWatermarkComesFrom(t *testing.T) {
 		segmentFiles{base: 10, stamps: []int64{hoursAgo(49)}}, segmentFiles{base: 20, stamps: []int64{hoursAgo(1)}})
 	writeState(t, dir, "replication-offset-checkpoint", "0\n1\nt 0 15\n")
 	for _, test := range []struct {
-		mode   WatermarkMode
+		mode   state.WatermarkMode
 		offset int64
 		want   int64
 		source string
 		goes   int64
 		warns  bool
 	}{
-		{WatermarkAuto, 0, 21, "log end", 2, false},
-		{WatermarkEnd, 0, 21, "log end", 2, false},
-		{WatermarkCheckpoint, 0, 15, "checkpoint", 1, true},
-		{WatermarkOffset, 9, 9, "flag", 0, true},
-		{WatermarkOffset, 20, 20, "flag", 2, false},
-		{WatermarkOffset, 1 << 40, 21, "flag", 2, false},
+		{state.WatermarkAuto, 0, 21, "log end", 2, false},
+		{state.WatermarkEnd, 0, 21, "log end", 2, false},
+		{state.WatermarkCheckpoint, 0, 15, "checkpoint", 1, true},
+		{state.WatermarkOffset, 9, 9, "flag", 0, true},
+		{state.WatermarkOffset, 20, 20, "flag", 2, false},
+		{state.WatermarkOffset, 1 << 40, 21, "flag", 2, false},
 	} {
-		r := judge(t, Options{NowMs: nowMs, Mode: test.mode, WatermarkOffset: test.offset, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Watermark: state.Watermark{Mode: test.mode, Offset: test.offset}, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
 		goes, _ := r.Freed()
 		if r.Log.HighWatermark != test.want || r.WatermarkSource != test.source || goes != test.goes || (len(r.Warnings) > 0) != test.warns {
 			t.Errorf("%+v: %d from %s, %d go, %q", test, r.Log.HighWatermark, r.WatermarkSource, goes, r.Warnings)
@@ -599,7 +599,7 @@ func FuzzPartition(f *testing.F) {
 		for _, kind := range []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint, format.KindRecoveryPointCheckpoint} {
 			writeState(t, dir, kind.Info().Name, checkpoint)
 		}
-		options := Options{NowMs: now, Mode: WatermarkCheckpoint, Overrides: overrides(t, "retention.ms=1", "retention.bytes=700")}
+		options := Options{NowMs: now, Watermark: state.Watermark{Mode: state.WatermarkCheckpoint}, Overrides: overrides(t, "retention.ms=1", "retention.bytes=700")}
 		reports, _ := judgeAll(t, options, dir)
 		for _, r := range reports {
 			if err := fixture.CheckJSONLines(string(r.AppendJSON(nil))); err != nil {

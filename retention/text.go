@@ -3,7 +3,6 @@ package retention
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"kseg/render"
 	"kseg/state"
@@ -14,7 +13,7 @@ import (
 func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	dst = append(dst, theme.Strong(render.Escaped(r.Partition.Display))...)
 	dst = append(dst, '\n')
-	dst = appendParts(dst, r.header(), width)
+	dst = render.AppendParts(dst, r.header(), width)
 	dst = append(dst, '\n')
 	table := render.NewColumns("rrllrll")
 	table.Row("segment", "size", "newest record", "from", "age", "verdict", "why")
@@ -26,7 +25,7 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	dst = table.Append(dst, "")
 	dst = append(dst, '\n')
 	for _, sentence := range r.sentences() {
-		dst = appendParagraph(dst, sentence, width)
+		dst = render.AppendParagraph(dst, sentence, width)
 	}
 	return r.AppendWarnings(dst, theme, width)
 }
@@ -42,7 +41,7 @@ func (r *Report) AppendWarnings(dst []byte, theme render.Theme, width int) []byt
 	for _, w := range warnings {
 		dst = append(dst, theme.Look("warning")...)
 		dst = append(dst, "  "...)
-		dst = appendParagraph(dst, render.Escaped(w), width-len("warning  "))
+		dst = render.AppendParagraph(dst, render.Escaped(w), width-len("warning  "))
 	}
 	return dst
 }
@@ -268,37 +267,4 @@ func (r *Report) activeSentence() string {
 	return fmt.Sprintf("The active segment %d takes records until one is dated %s or later (segment.ms, %s after its first) or it reaches %s; "+
 		"full to that time, it stays until %s.", s.Base, render.Minute(rollsAt), render.Duration(r.Settings.rollMs()),
 		render.Bytes(r.Settings.SegmentBytes.Int()), untilText(later(rollsAt, r.Log.Limits.RetentionMs)))
-}
-
-// appendParts appends parts with gaps between them, in lines of at most width where they allow it.
-func appendParts(dst []byte, parts []string, width int) []byte {
-	column := 0
-	for _, part := range parts {
-		part = render.Escaped(part)
-		switch {
-		case column == 0:
-		case column+3+len(part) > width:
-			dst, column = append(dst, '\n'), 0
-		default:
-			dst, column = append(dst, "   "...), column+3
-		}
-		dst, column = append(dst, part...), column+len(part)
-	}
-	return append(dst, '\n')
-}
-
-// appendParagraph appends text in lines of at most width where its words allow it.
-func appendParagraph(dst []byte, text string, width int) []byte {
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case column == 0:
-		case column+1+len(word) > width:
-			dst, column = append(dst, '\n'), 0
-		default:
-			dst, column = append(dst, ' '), column+1
-		}
-		dst, column = append(dst, word...), column+len(word)
-	}
-	return append(dst, '\n')
 }
