@@ -52,6 +52,9 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 
 var errNoCode = errors.New("there is no such code; docs/findings.md lists them")
 
+// patience is how long verify waits before it looks again at a partition that is being written to.
+var patience = 50 * time.Millisecond
+
 func newVerifyCommand(env *Env) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
@@ -137,7 +140,8 @@ func (o *verifyOptions) options(env *Env) (verify.Options, error) {
 		return verify.Options{}, err
 	}
 	opts := verify.Options{Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, MaxMessageBytes: o.maxMessageBytes,
-		Ignore: map[string]bool{}, FailFast: o.failFast, MaxFindings: o.maxFindings, Now: now}
+		Ignore: map[string]bool{}, FailFast: o.failFast, MaxFindings: o.maxFindings, Now: now,
+		Patience: patience}
 	for i, name := range verify.LevelNames {
 		if name == o.level {
 			opts.Level = verify.Level(i)

@@ -39,6 +39,9 @@ type File struct {
 
 	mu      sync.Mutex
 	mapping *mapping
+	// length is what the first View found, if measured: all others show as much, whatever is appended meanwhile.
+	length   int64
+	measured bool
 }
 
 // fileID tells whether a path still leads to the same file.
@@ -95,6 +98,39 @@ func (f *File) Sibling(kind format.Kind) *File {
 	return regularFile(filepath.Dir(f.Path), filepath.Dir(f.Display), name, f.gentle)
 }
 
+// SiblingNow is Sibling, and looks again for a file that was not there when its directory was listed: a broker makes a .txnindex
+// with the first transaction that is aborted.
+func (f *File) SiblingNow(kind format.Kind) *File {
+	if s := f.Sibling(kind); s != nil || f.Partition == nil {
+		return s
+	}
+	name := f.Name.Sibling(kind)
+	if name == "" {
+		return nil
+	}
+	s := regularFile(filepath.Dir(f.Path), filepath.Dir(f.Display), name, f.gentle)
+	if s != nil {
+		s.Partition, s.Rel = f.Partition, filepath.Join(filepath.Dir(f.Rel), name)
+	}
+	return s
+}
+
+// Again is the file as it is now: what has taken its place, too. The error wraps ErrVanished if there is none.
+func (f *File) Again() (*File, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return nil, f.openError(err)
+	}
+	again := newFile(f.Path, f.Display, f.Rel, info, f.gentle)
+	again.Name, again.Partition, again.LogDir = f.Name, f.Partition, f.LogDir
+	return again, nil
+}
+
+// Unchanged reports whether two Files found at different times are of one file that nobody wrote to in between.
+func (f *File) Unchanged(later *File) bool {
+	return f.id == later.id && f.Size == later.Size && f.ModTime.Equal(later.ModTime)
+}
+
 // Around is the partition that the file of a segment lies in, narrowed to that segment: for a file given alone too, whose
 // directory is then listed. It is nil if the directory is no partition's, or the file's name does not give its base offset.
 func (f *File) Around() *Partition {
@@ -145,8 +181,10 @@ const MostSmall = 64 << 20
 
 // ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
 // more than MostSmall bytes is not read: the error wraps format.ErrTooLarge.
+//
+// A broker replaces such files as a whole; what has taken the file's place since it was found is read instead.
 func (f *File) ReadSmall() ([]byte, error) {
-	file, size, err := f.open()
+	file, size, err := f.openAny()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kseg/format"
 )
@@ -98,11 +99,10 @@ func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 			continue
 		}
 		p := &Partition{PartitionDir: dir, Named: true, Name: name, Path: filepath.Join(arg, name),
-			Display: filepath.Join(arg, name), Rel: name, Parent: d, Own: sub.own, Linked: sub.linked}
+			Display: filepath.Join(arg, name), Rel: name, Parent: d, Own: sub.own, Linked: sub.linked, opts: &o.opts}
 		if !o.wanted(p) {
 			continue
 		}
-		p.opts = &o.opts
 		if o.opts.Unlisted || o.listPartition(p) && (len(o.opts.Segments) == 0 || len(p.Files) > 0) {
 			d.Partitions = append(d.Partitions, p)
 		}
@@ -115,7 +115,7 @@ func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 // List lists the partition now, if Options.Unlisted left that open. Problems are what could not be listed; there is nothing of
 // a directory that was deleted since its parent was listed, and gone is true.
 func (p *Partition) List() (problems []Problem, gone bool) {
-	if p.opts == nil {
+	if p.listed || p.opts == nil {
 		return nil, false
 	}
 	o := opener{opts: *p.opts, set: &Set{}}
@@ -128,16 +128,27 @@ func (p *Partition) Forget() { p.all, p.byName, p.Files, p.Segments = nil, nil, 
 
 // listPartition reads the directory of a partition. It is false if that is gone.
 func (o *opener) listPartition(p *Partition) bool {
+	p.Modified = modTime(p.Path)
 	entries, err := os.ReadDir(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	if err != nil {
-		o.problem(p.Display, statError(p.Display, err))
+		p.ListErr = statError(p.Display, err)
+		o.problem(p.Display, p.ListErr)
 	}
-	p.opts = nil
+	p.listed = true
 	o.fillPartition(p, entries)
 	return true
+}
+
+// modTime is when the directory was changed last, the zero time if that is not known.
+func modTime(dir string) time.Time {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // subdir is a directory, or a link to one, and what du counts for it.

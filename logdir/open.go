@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"kseg/format"
 )
@@ -110,10 +111,16 @@ type Partition struct {
 	Linked bool
 	// Parent is the log directory; for a partition given alone it is nil unless there are state files beside it.
 	Parent *LogDir
+	// ListErr is why the directory could not be listed, or not to its end: then nothing follows from what is not in Files.
+	ListErr error
+
+	// Modified is when the directory last got, lost or renamed a file, as of the listing.
+	Modified time.Time
 
 	all    []*File // before narrowing by segment
 	byName map[string]*File
-	opts   *Options // set while the partition is not listed
+	opts   *Options
+	listed bool
 }
 
 // File is the state file of that kind, or nil. It is found also when the options narrow the segments.
@@ -281,6 +288,7 @@ func statError(arg string, err error) error {
 // directory finds out which kind of directory an operand is, and lists it. It is false for a partition that the options
 // leave out.
 func (o *opener) directory(arg string, op *Operand, own Usage) bool {
+	modified := modTime(arg)
 	entries, err := os.ReadDir(arg)
 	if err != nil && len(entries) == 0 {
 		op.Err = statError(arg, err)
@@ -292,7 +300,8 @@ func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 	switch classifyDir(arg, entries, lookDepth) {
 	case isPartition:
 		name, dir, named := partitionName(arg)
-		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own}
+		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own, opts: &o.opts,
+			listed: true, Modified: modified, ListErr: err}
 		p.Parent = parentOf(arg, o.opts.Gentle)
 		if !o.wanted(p) {
 			return false
@@ -361,18 +370,26 @@ func parentOf(partitionPath string, gentle *Gentle) *LogDir {
 		return nil
 	}
 	dir := filepath.Dir(abs)
-	d := &LogDir{Path: dir, Display: dir}
+	d := &LogDir{Path: dir, Display: dir, Files: stateFilesIn(dir, dir, gentle)}
+	if len(d.Files) == 0 {
+		return nil
+	}
+	for _, f := range d.Files {
+		f.LogDir = d
+	}
+	return d
+}
+
+// stateFilesIn are the files in dir that have the names of a log directory's state files, in the order of format.Kinds.
+func stateFilesIn(dir, display string, gentle *Gentle) []*File {
+	var files []*File
 	for _, k := range format.Kinds {
 		if k.Name == "" || k.Place&format.InLogDir == 0 {
 			continue
 		}
-		if f := regularFile(dir, dir, k.Name, gentle); f != nil {
-			f.LogDir = d
-			d.Files = append(d.Files, f)
+		if f := regularFile(dir, display, k.Name, gentle); f != nil {
+			files = append(files, f)
 		}
 	}
-	if len(d.Files) == 0 {
-		return nil
-	}
-	return d
+	return files
 }

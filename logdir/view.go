@@ -71,6 +71,9 @@ type mapping struct {
 // bytes of the page that the file now ends in read as zeros without a fault, so the last View returns a *FaultError also if
 // the file is shorter than it was, unless fn had an error of its own.
 //
+// The length is that of the first View of the File: a later one shows no more, though a broker has appended since, so that all
+// that is held against each other is of one moment. It is a *FaultError if the file has become shorter.
+//
 // If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not called.
 func (f *File) View(fn func(b []byte) error) (err error) {
 	m, err := f.acquire()
@@ -235,6 +238,14 @@ func (f *File) mmap() (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case !f.measured:
+		f.length, f.measured = size, true
+	case size < f.length:
+		file.Close()
+		return nil, &FaultError{Display: f.Display, Pos: size, Mapped: f.length, Now: size}
+	}
+	size = f.length
 	m := &mapping{file: file, data: []byte{}}
 	if size == 0 {
 		return m, nil
@@ -255,11 +266,33 @@ func (f *File) mmap() (*mapping, error) {
 	return m, nil
 }
 
-// open opens the file for reading and says how long it is. It never waits for the other end of a pipe, leaves the access
-// time alone where the kernel allows it, and refuses what is not the regular file that was found.
+// open opens the file for reading and says how long it is. It refuses what is not the file that was found.
 func (f *File) open() (*os.File, int64, error) {
-	if err := f.Irregular(); err != nil {
+	file, info, err := f.openPath()
+	if err != nil {
 		return nil, 0, err
+	}
+	if !sameFile(info, f.id) {
+		file.Close()
+		return nil, 0, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
+	}
+	return file, info.Size(), nil
+}
+
+// openAny is open for what the path leads to now.
+func (f *File) openAny() (*os.File, int64, error) {
+	file, info, err := f.openPath()
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// openPath opens what the path leads to, if that is a regular file. It never waits for the other end of a pipe, and leaves the
+// access time alone where the kernel allows it.
+func (f *File) openPath() (*os.File, fs.FileInfo, error) {
+	if err := f.Irregular(); err != nil {
+		return nil, nil, err
 	}
 	flags := os.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	file, err := os.OpenFile(f.Path, flags|openNoAtime, 0)
@@ -268,18 +301,18 @@ func (f *File) open() (*os.File, int64, error) {
 		file, err = os.OpenFile(f.Path, flags, 0)
 	}
 	if err != nil {
-		return nil, 0, f.openError(err)
+		return nil, nil, f.openError(err)
 	}
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()
-		return nil, 0, fmt.Errorf("%s: %w", f.Display, bareError(err))
+		return nil, nil, fmt.Errorf("%s: %w", f.Display, bareError(err))
 	}
-	if !info.Mode().IsRegular() || !sameFile(info, f.id) {
+	if !info.Mode().IsRegular() {
 		file.Close()
-		return nil, 0, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
+		return nil, nil, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
 	}
-	return file, info.Size(), nil
+	return file, info, nil
 }
 
 // openError says what an error from opening means for a file that was there when its directory was listed.

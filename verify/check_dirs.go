@@ -27,6 +27,7 @@ var checkDirs = Check{
 		{"unknown-file", Note, "a file that is not Kafka's"},
 		{"unknown-directory", Note, "a directory that is not Kafka's"},
 		{"partition-twice", Damage, "a partition in two log directories"},
+		{"changed-while-read", Note, "a partition that changed while it was read"},
 	},
 	Partition: lookAtPartitionDir,
 	LogDir:    lookAtLogDir,

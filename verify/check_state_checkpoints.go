@@ -51,7 +51,7 @@ func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
 func lookAtCheckpointFiles(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	for _, problem := range s.Unread {
-		l.driver.notRead(l.dir.Display, problem.Err)
+		l.driver.notRead(named(l.dir.Display, problem.Err))
 	}
 	if l.dir.Narrowed {
 		return

@@ -249,7 +249,7 @@ func lookAtMetaProperties(l *logDir) {
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
 		raw, err := f.ReadSmall()
 		if err != nil {
-			l.driver.notRead(f.Display, err)
+			l.driver.notRead(named(f.Display, err))
 		} else if finding, odd := oddMarker(f.Rel, raw); odd {
 			l.found(finding)
 		}

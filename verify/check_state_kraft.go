@@ -27,7 +27,7 @@ var checkKRaft = Check{
 	LogDir: func(l *logDir) {
 		for _, f := range l.dir.Files {
 			if f.Kind() == format.KindCheckpoint && !f.Name.Leftover() && !l.dir.Narrowed {
-				s := metadataSnapshot{driver: l.driver, file: f}
+				s := metadataSnapshot{driver: l.driver, unread: l.driver.notRead, file: f}
 				s.read(l.found)
 			}
 		}
@@ -37,7 +37,7 @@ var checkKRaft = Check{
 func lookAtKRaft(p *partition) {
 	for _, f := range p.dir.Files {
 		if f.Kind() == format.KindCheckpoint && !f.Name.Leftover() {
-			s := metadataSnapshot{driver: p.driver, file: f}
+			s := metadataSnapshot{driver: p.driver, unread: func(err error) { p.unreadOf = append(p.unreadOf, err) }, file: f}
 			s.read(func(f Finding) { p.found(nil, f) })
 		}
 	}
@@ -101,6 +101,7 @@ func lookAtSnapshotRange(p *partition) {
 // metadataSnapshot reads a snapshot of the metadata log, which is a file of batches between a header and a footer.
 type metadataSnapshot struct {
 	driver         *driver
+	unread         func(error)
 	file           *logdir.File
 	found          func(Finding)
 	header, footer bool // seen: the header is the first record, the footer the last
@@ -122,7 +123,7 @@ func (s *metadataSnapshot) read(found func(Finding)) {
 		return nil
 	})
 	if err != nil {
-		s.driver.notRead(s.file.Display, err)
+		s.unread(named(s.file.Display, err))
 		return
 	}
 	switch {
@@ -157,7 +158,7 @@ func (s *metadataSnapshot) batch(data []byte, b *format.Batch) {
 		return
 	}
 	if err := s.readRecords(b); errors.Is(err, format.ErrTooLarge) {
-		s.driver.notRead(s.file.Display, err)
+		s.unread(named(s.file.Display, err))
 	} else if err != nil {
 		s.damaged = true
 		f.Message = "a record cannot be read: " + reason(err)

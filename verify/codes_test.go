@@ -203,7 +203,7 @@ func TestChecksComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	triggered := map[string]bool{"batch-too-large": true}
+	triggered := map[string]bool{"batch-too-large": true, "changed-while-read": true}
 	for _, lines := range expectations(t) {
 		for _, text := range lines {
 			triggered[strings.Fields(text)[1]] = true

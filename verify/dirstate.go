@@ -38,6 +38,12 @@ func (d *driver) dirState(dir *logdir.LogDir) *dirState {
 	return s
 }
 
+// takeAgain reads the state files of a log directory that was looked at again later.
+func (d *driver) takeAgain(dir, later *logdir.LogDir) {
+	before := d.dirState(dir)
+	d.dirStates[later] = &dirState{Dir: state.ReadDir(later), withID: before.withID, withEpochs: before.withEpochs}
+}
+
 // checkpointed reports whether there is an offset checkpoint.
 func (s *dirState) checkpointed() bool {
 	return slices.ContainsFunc(state.CheckpointKinds, func(kind format.Kind) bool { return s.Checkpoint(kind) != nil })
@@ -87,8 +93,10 @@ func (p *partition) path(name string) string {
 	return filepath.Join(p.dir.Rel, name)
 }
 
-// whole reports whether nothing of the partition was left out by the user.
-func (p *partition) whole() bool { return p.alone == nil && len(p.dir.Files) == len(p.dir.All()) }
+// whole reports whether all of the partition is known: nothing was left out by the user, and the directory could be listed.
+func (p *partition) whole() bool {
+	return p.alone == nil && p.dir.ListErr == nil && len(p.dir.Files) == len(p.dir.All())
+}
 
 // readSmall reads a state file; false if it could not be read from the disk, which is noted.
 func (p *partition) readSmall(f *logdir.File) ([]byte, bool) {

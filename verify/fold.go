@@ -24,6 +24,9 @@ func (p *partition) fold() []*Finding {
 		if p.compacted && f.Code == "txnindex-entry-missing" {
 			f.Severity = Note // the cleaner leaves out entries of which it has removed the records
 		}
+		if p.dir.Suffix == "delete" {
+			f.Severity = Note // all of it goes, whatever it is like
+		}
 	}
 	found := slices.DeleteFunc(p.findings, func(f *Finding) bool {
 		return p.driver.opts.Ignore[f.Code] || p.compacted && traits[f.Code]&ofCleaned != 0

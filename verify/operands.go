@@ -78,7 +78,7 @@ func (d *driver) fileAlone(f *logdir.File) *partition {
 		if err == nil {
 			err = fmt.Errorf("%s: there is no log beside it, without which nothing can be said of it", f.Display)
 		}
-		d.notRead(f.Display, err)
+		d.notRead(named(f.Display, err))
 		p.dir.Files = nil
 	}
 	return p

@@ -41,6 +41,12 @@ type partition struct {
 	ranks     map[string]int
 	root      string       // the operand that the files are relative to, as the user would name it
 	alone     *logdir.File // the file, if only that was given
+
+	// What this look at the partition has read, for the summary.
+	counted  Summary
+	unreadOf []error
+	quiet    bool // the bytes were told to the progress bar by an earlier look
+	gone     bool // there is no such directory any more
 }
 
 // shutdown is how the broker that wrote a log directory stopped.
@@ -59,8 +65,15 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.root = dir.Parent.Display
 	}
+	p.take(dir)
+	return p
+}
+
+// take begins a look at the partition as it was listed.
+func (p *partition) take(dir *logdir.Partition) {
+	p.dir, p.segments = dir, nil
+	clear(p.ranks)
 	p.shutdown = howStopped(dir)
-	p.compacted = p.cleaned() || dir.Topic == "__consumer_offsets" || dir.Topic == "__transaction_state"
 	for i, f := range dir.Files {
 		p.ranks[f.Rel] = i + 1
 	}
@@ -73,7 +86,6 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 		p.segments = append(p.segments, &segment{part: p, dir: s, log: s.Log, base: s.Base, last: s.Next == nil,
 			firstOffset: -1, nextOffset: s.Base, maxTimestamp: -1, legacyOnly: true})
 	}
-	return p
 }
 
 // howStopped reads the clean-shutdown marker, which says nothing about the metadata log.
@@ -115,6 +127,10 @@ func (p *partition) inUse() bool { return p.dir.Suffix == "" }
 
 // run walks all segments, then runs the checks that look at the whole.
 func (p *partition) run(src source) error {
+	if src.open(p); p.gone || p.dir.ListErr != nil && len(p.dir.All()) == 0 {
+		return p.driver.ctx.Err() // that a directory cannot be listed does not make it empty
+	}
+	p.compacted = p.cleaned() || p.dir.Topic == "__consumer_offsets" || p.dir.Topic == "__transaction_state"
 	p.producers = p.startState()
 	for _, c := range p.driver.checks {
 		if c.Follow != nil {
@@ -130,7 +146,7 @@ func (p *partition) run(src source) error {
 			p.skip(seg, 0, seg.log.Size, nil, -1)
 			seg.unread = true
 		}
-		p.driver.count(seg)
+		p.count(seg)
 		if p.driver.opts.FailFast && p.damaged() {
 			return nil // what follows from the rest is not asked for
 		}
@@ -203,7 +219,7 @@ func nextCommand(f *Finding) string {
 }
 
 func (p *partition) progress(bytes int64) {
-	if p.driver.opts.Progress != nil {
+	if p.driver.opts.Progress != nil && !p.quiet {
 		p.driver.opts.Progress(bytes)
 	}
 }

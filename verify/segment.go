@@ -78,11 +78,12 @@ func views(files []*logdir.File, failed func(*logdir.File, error), fn func([][]b
 // walk goes through one segment in order: the runs of the workers as long as all is well, and slowly, hole by hole, where
 // it is not.
 func (p *partition) walk(seg *segment, src source) error {
-	files := []*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex}
-	return views(files, p.unread, func(b [][]byte) error {
-		seg.index, seg.timeIndex, seg.txnIndex = b[0], b[1], b[2]
-		defer func() { seg.index, seg.timeIndex, seg.txnIndex = nil, nil, nil }()
-		return seg.log.View(func(data []byte) error {
+	// A broker writes to the log first: indexes that are looked for after it know all that is in it, or more.
+	return seg.log.View(func(data []byte) error {
+		seg.findIndexes()
+		return views([]*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex}, p.unread, func(b [][]byte) error {
+			seg.index, seg.timeIndex, seg.txnIndex = b[0], b[1], b[2]
+			defer func() { seg.index, seg.timeIndex, seg.txnIndex = nil, nil, nil }()
 			for _, f := range p.followers {
 				f.begin(seg)
 			}
@@ -95,6 +96,12 @@ func (p *partition) walk(seg *segment, src source) error {
 			return nil
 		})
 	})
+}
+
+// findIndexes looks once more for those that were not there when the directory was listed.
+func (s *segment) findIndexes() {
+	s.dir.Index, s.dir.TimeIndex = s.log.SiblingNow(format.KindOffsetIndex), s.log.SiblingNow(format.KindTimeIndex)
+	s.dir.TxnIndex = s.log.SiblingNow(format.KindTxnIndex)
 }
 
 func (p *partition) walkRuns(seg *segment, data []byte, src source) error {
@@ -144,7 +151,7 @@ func (p *partition) takeRun(seg *segment, data []byte, r *run) {
 		p.found(seg, r.findings[i])
 	}
 	for _, err := range r.notRead {
-		p.driver.notRead(seg.log.Display, err)
+		p.unreadOf = append(p.unreadOf, named(seg.log.Display, err))
 	}
 }
 
@@ -315,7 +322,9 @@ func (w *slowWalk) magic(b *format.Batch) bool {
 }
 
 // unread notes a file that could not be read.
-func (p *partition) unread(f *logdir.File, err error) { p.driver.notRead(f.Display, err) }
+func (p *partition) unread(f *logdir.File, err error) {
+	p.unreadOf = append(p.unreadOf, named(f.Display, err))
+}
 
 // errStop ends a run early, on the caller's wish.
 var errStop = errors.New("stop")

@@ -17,10 +17,11 @@ const usualRun = 512 << 10
 // run is a stretch of whole batches of one segment, looked at by one worker.
 type run struct {
 	seg      *segment
-	index    int   // among the runs of the segment
-	from, to int64 // bytes
-	last     bool  // no further run of the segment comes
-	err      error // the bytes could not be read
+	opens    *partition // there is no segment: the look at this partition begins
+	index    int        // among the runs of the segment
+	from, to int64      // bytes
+	last     bool       // no further run of the segment comes
+	err      error      // the bytes could not be read
 
 	batches  []format.Batch // those that are sound
 	stop     int64          // where the worker stopped: at to, or at the first batch that is not sound
@@ -32,6 +33,8 @@ type run struct {
 
 // source hands out the runs of all segments, in order, each looked at by a worker.
 type source interface {
+	// open begins a look at the partition, whose segments come next.
+	open(p *partition)
 	// next is the next run of the segment, of which data is the bytes. It is valid until the call after.
 	next(seg *segment, data []byte) *run
 }
@@ -131,6 +134,8 @@ type serialSource struct {
 	run    run
 }
 
+func (s *serialSource) open(p *partition) { p.list() }
+
 func (s *serialSource) next(seg *segment, data []byte) *run {
 	r := &s.run
 	r.from = r.to
@@ -163,7 +168,9 @@ type parallelSource struct {
 	wait    sync.WaitGroup
 }
 
-func startParallel[L looker](ctx context.Context, segments []*segment, bytes int64, workers []L) *parallelSource {
+// startParallel lets the workers look at the segments of the partitions, each of which is listed when the workers are about to
+// come to it.
+func startParallel[L looker](ctx context.Context, partitions []*partition, bytes int64, workers []L) *parallelSource {
 	depth := 2*len(workers) + 2
 	s := &parallelSource{ctx: ctx, bytes: bytes, ordered: make(chan *run, depth), work: make(chan *run, depth), free: make(chan *run, depth+2)}
 	for range depth + 2 {
@@ -172,9 +179,14 @@ func startParallel[L looker](ctx context.Context, segments []*segment, bytes int
 	s.wait.Go(func() {
 		defer close(s.work)
 		defer close(s.ordered)
-		for _, seg := range segments {
-			if !s.feed(seg) {
+		for _, p := range partitions {
+			if !s.announce(p) {
 				return
+			}
+			for _, seg := range p.segments {
+				if !s.feed(seg) {
+					return
+				}
 			}
 		}
 	})
@@ -189,6 +201,24 @@ func startParallel[L looker](ctx context.Context, segments []*segment, bytes int
 	return s
 }
 
+// announce lists a partition and says that its segments come next. It is false if the context has ended.
+func (s *parallelSource) announce(p *partition) bool {
+	r := s.take()
+	if r == nil {
+		return false
+	}
+	p.list()
+	*r = run{opens: p, batches: r.batches[:0], done: r.done}
+	r.done <- struct{}{}
+	s.ordered <- r
+	return true
+}
+
+// open passes over what is left of partitions that were given up.
+func (s *parallelSource) open(p *partition) {
+	s.await(func(r *run) bool { return r.opens == p })
+}
+
 // feed hands out the runs of one segment. It is false if the context has ended.
 func (s *parallelSource) feed(seg *segment) bool {
 	fed := 0
@@ -200,7 +230,7 @@ func (s *parallelSource) feed(seg *segment) bool {
 			if r == nil {
 				return context.Canceled
 			}
-			r.seg, r.index, r.err, r.last = seg, fed, nil, start+s.bytes >= size
+			r.seg, r.opens, r.index, r.err, r.last = seg, nil, fed, nil, start+s.bytes >= size
 			fed++
 			s.ordered <- r
 			s.work <- r
@@ -234,6 +264,14 @@ func (s *parallelSource) take() *run {
 
 // next passes over what is left of segments that were given up.
 func (s *parallelSource) next(seg *segment, _ []byte) *run {
+	if r := s.await(func(r *run) bool { return r.seg == seg }); r != nil {
+		return r
+	}
+	return &run{last: true, err: context.Canceled}
+}
+
+// await is the next run that is wanted, nil if none comes.
+func (s *parallelSource) await(wanted func(*run) bool) *run {
 	for {
 		if s.current != nil {
 			s.free <- s.current
@@ -241,11 +279,11 @@ func (s *parallelSource) next(seg *segment, _ []byte) *run {
 		}
 		r, ok := <-s.ordered
 		if !ok {
-			return &run{last: true, err: context.Canceled}
+			return nil
 		}
 		<-r.done
 		s.current = r
-		if r.seg == seg {
+		if wanted(r) {
 			return r
 		}
 	}

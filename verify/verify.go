@@ -13,7 +13,9 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +40,8 @@ type Options struct {
 	// MaxFindings ends the run after so many findings; 0 means no limit.
 	MaxFindings int
 	Now         time.Time
+	// Patience is the time between two looks at a partition that is being written to, longer each time; 0 for none.
+	Patience time.Duration
 
 	// Emit is called with each finding, in order. An error ends the run.
 	Emit func(*Finding) error
@@ -118,6 +122,7 @@ type driver struct {
 	dirStates  map[*logdir.LogDir]*dirState
 	topics     map[topicKey]*topicIDs // nil: not read yet
 	cluster    *state.Cluster         // nil: not read yet
+	toldUnread map[string]bool        // the sentences of summary.NotRead
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
@@ -129,14 +134,14 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 		opts.run = usualRun
 	}
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
-		set: set, dirStates: map[*logdir.LogDir]*dirState{}}
+		set: set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
 	var gate oneAtATime
 	d.slowWorker = newWorker(&opts, d.checks, &gate)
 	for _, problem := range set.Problems {
-		d.summary.NotRead = append(d.summary.NotRead, problem.Error())
+		d.notRead(problem)
 	}
 	all := d.operands(set)
 	src, stop := d.source(all, &gate)
@@ -154,15 +159,11 @@ func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
 	if d.opts.Jobs <= 1 {
 		return &serialSource{worker: newWorker(d.opts, d.checks, gate), bytes: d.opts.run}, func() {}
 	}
-	var segments []*segment
-	for _, p := range all.partitions() {
-		segments = append(segments, p.segments...)
-	}
 	workers := make([]*worker, d.opts.Jobs)
 	for i := range workers {
 		workers[i] = newWorker(d.opts, d.checks, gate)
 	}
-	s := startParallel(d.ctx, segments, d.opts.run, workers)
+	s := startParallel(d.ctx, all.partitions(), d.opts.run, workers)
 	return s, s.stop
 }
 
@@ -199,22 +200,27 @@ func (d *driver) runAll(all *operands, src source) error {
 // guarded runs fn; a panic of it is something that could not be read.
 func (d *driver) guarded(display string, fn func()) {
 	if err := logdir.Guard(display, func() error { fn(); return nil }); err != nil {
-		d.notRead(display, err)
+		d.notRead(named(display, err))
 	}
 }
 
-func (d *driver) partition(p *partition, src source) (err error) {
-	d.guarded(p.dir.Display, func() { err = p.run(src) })
-	if err != nil {
+func (d *driver) partition(p *partition, src source) error {
+	p, found, err := p.settle(src)
+	if err != nil || p.gone {
 		return err
 	}
 	if p.alone == nil {
 		d.summary.Partitions++
 	}
 	d.summary.Files += int64(len(p.dir.Files))
+	d.summary.Segments += p.counted.Segments
+	d.summary.Batches += p.counted.Batches
+	d.summary.Records += p.counted.Records
+	d.summary.Bytes += p.counted.Bytes
+	for _, err := range p.unreadOf {
+		d.notRead(err)
+	}
 	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
-	var found []*Finding
-	d.guarded(p.dir.Display, func() { found = p.fold() })
 	return d.emitAll(found)
 }
 
@@ -261,21 +267,28 @@ func (d *driver) fill(f *Finding) {
 	f.Count = max(f.Count, 1)
 }
 
-// count adds a segment to the summary.
-func (d *driver) count(seg *segment) {
-	d.summary.Segments++
-	d.summary.Batches += seg.batches
-	d.summary.Records += seg.records
-	d.summary.Bytes += seg.size
+// count adds a segment to what the look has read.
+func (p *partition) count(seg *segment) {
+	p.counted.Segments++
+	p.counted.Batches += seg.batches
+	p.counted.Records += seg.records
+	p.counted.Bytes += seg.size
 }
 
-// notRead notes what could not be read.
-func (d *driver) notRead(display string, err error) {
-	text := err.Error()
-	if len(text) < len(display) || text[:len(display)] != display {
-		text = display + ": " + text
+// notRead notes what could not be read; once, though a file may be looked for in two places.
+func (d *driver) notRead(err error) {
+	if text := err.Error(); !d.toldUnread[text] {
+		d.toldUnread[text] = true
+		d.summary.NotRead = append(d.summary.NotRead, text)
 	}
-	d.summary.NotRead = append(d.summary.NotRead, text)
+}
+
+// named is an error that begins with the place that it is about.
+func named(display string, err error) error {
+	if strings.HasPrefix(err.Error(), display) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", display, err)
 }
 
 // oneAtATime lets one worker decompress a very large batch at a time, so that memory does not grow with their number.

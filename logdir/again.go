@@ -1,0 +1,58 @@
+package logdir
+
+import (
+	"fmt"
+	"slices"
+
+	"kseg/format"
+)
+
+// Again lists the partition anew, narrowed as before, with new Files: minutes may have passed since it was found, in which a
+// broker has rolled, cleaned and deleted segments. The problems are those of the listing. The error wraps ErrVanished if the
+// directory is gone, as it is when a topic was deleted.
+func (p *Partition) Again() (*Partition, []Problem, error) {
+	o := opener{opts: *p.opts, set: &Set{}}
+	again := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display, Rel: p.Rel,
+		Parent: p.Parent, opts: p.opts}
+	if !o.listPartition(again) {
+		return nil, nil, fmt.Errorf("%s: %w: the directory is gone; a broker renames it when a topic is deleted, and then removes it",
+			p.Display, ErrVanished)
+	}
+	return again, o.set.Problems, nil
+}
+
+// SameNames reports whether the directory has had the same entries ever since it was listed, for the price of a stat. Files may
+// have grown.
+func (p *Partition) SameNames() bool {
+	now := modTime(p.Path)
+	return !now.IsZero() && now.Equal(p.Modified)
+}
+
+// Unchanged reports whether nothing in the partition has changed between two listings of it.
+func (p *Partition) Unchanged(later *Partition) bool { return sameFiles(p.all, later.all) }
+
+// Again looks for the state files of the log directory anew, by their names. Partitions and Subdirs are those of before.
+func (d *LogDir) Again() *LogDir {
+	again := *d
+	again.Files = nil
+	for _, f := range stateFilesIn(d.Path, d.Display, nil) {
+		f.LogDir = &again
+		again.Files = append(again.Files, f)
+	}
+	return &again
+}
+
+// Unchanged reports whether no state file has changed between two looks at the log directory.
+func (d *LogDir) Unchanged(later *LogDir) bool {
+	for _, k := range format.Kinds {
+		before, now := d.File(k.Kind), later.File(k.Kind)
+		if k.Name != "" && k.Place&format.InLogDir != 0 && (before != nil || now != nil) && (before == nil || now == nil || !before.Unchanged(now)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameFiles(before, later []*File) bool {
+	return slices.EqualFunc(before, later, func(a, b *File) bool { return a.Name.Raw == b.Name.Raw && a.Unchanged(b) })
+}
