@@ -90,3 +90,19 @@ func TestVerifyJSONFitsTheSchema(t *testing.T) {
 		check(fixture.Damaged(t, r.Name))
 	}
 }
+
+// TestMetadataJSONFitsTheSchema holds what metadata prints of the real metadata logs against the schema.
+func TestMetadataJSONFitsTheSchema(t *testing.T) {
+	for _, name := range []string{"4.4.0/internal", "4.4.0/logdirs/clean/meta"} {
+		for _, flags := range [][]string{nil, {"--diff", "0,end"}, {"--check"}} {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"metadata", "-o", "json", fixture.Dir(t, name)}, flags...)
+			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound && !strings.Contains(stderr.String(), "no snapshot") {
+				t.Errorf("%s %q: exit code %d, %s", name, flags, code, &stderr)
+			}
+			if err := fixture.CheckJSONLines(stdout.String()); err != nil && stdout.Len() > 0 {
+				t.Errorf("%s %q: %v", name, flags, err)
+			}
+		}
+	}
+}

@@ -79,6 +79,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newExplainCommand(env),
 		newVerifyCommand(env),
 		newRetentionCommand(env),
+		newMetadataCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),
 		newCompletionCommand(env),

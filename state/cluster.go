@@ -16,9 +16,8 @@ type Cluster struct {
 	// Dirs are the small files of the log directories.
 	Dirs Dirs
 
-	logs   []metadataLog
-	told   map[*logdir.LogDir]bool // whose meta.properties was asked for
-	gentle *logdir.Gentle
+	logs []metadataLog
+	told map[*logdir.LogDir]bool // whose meta.properties was asked for
 }
 
 // metadataLog is one __cluster_metadata-0, in the log directory at path.
@@ -28,49 +27,61 @@ type metadataLog struct {
 	meta  format.MetaProperties
 }
 
-// OpenCluster reads the metadata logs in the log directories of set, also those that the set's filters leave out, and those
-// beside partitions and files given alone. gentle may be nil.
-func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
-	c := &Cluster{gentle: gentle, told: map[*logdir.LogDir]bool{}}
+// MetadataLog is a __cluster_metadata-0 in a log directory.
+type MetadataLog struct {
+	Partition *logdir.Partition
+	Dir       *logdir.LogDir // nil if it was given alone and has no state files beside it
+}
+
+// MetadataLogs finds the metadata logs in the log directories of set, also those that the set's filters leave out, and those
+// beside partitions and files given alone; each once. gentle may be nil.
+func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
+	var logs []MetadataLog
+	seen := map[string]bool{}
+	open := func(path string, dir *logdir.LogDir) {
+		if seen[filepath.Clean(path)] {
+			return
+		}
+		seen[filepath.Clean(path)] = true
+		set, err := logdir.Open([]string{path}, logdir.Options{Gentle: gentle})
+		if err == nil && len(set.Operands) == 1 && set.Operands[0].Partition != nil {
+			logs = append(logs, MetadataLog{set.Operands[0].Partition, dir})
+		}
+	}
+	inside := func(dir *logdir.LogDir) { open(filepath.Join(dir.Path, MetadataDir), dir) }
 	for _, o := range set.Operands {
 		switch {
 		case o.LogDir != nil:
 			if slices.Contains(o.LogDir.Subdirs, MetadataDir) {
-				c.open(o.LogDir)
+				inside(o.LogDir)
 			}
 		case o.Partition != nil && o.Partition.IsClusterMetadata() && o.Partition.Parent == nil:
-			c.read(filepath.Dir(o.Partition.Path), o.Partition.Path, nil)
+			open(o.Partition.Path, nil)
 		case o.Partition != nil && o.Partition.Parent != nil:
-			c.open(o.Partition.Parent)
+			inside(o.Partition.Parent)
 		case o.File != nil && o.Err == nil && o.File.Parent() != nil:
-			c.open(o.File.Parent())
+			inside(o.File.Parent())
 		}
 	}
+	return logs
+}
+
+// OpenCluster reads the metadata logs that MetadataLogs finds. gentle may be nil.
+func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
+	c := &Cluster{told: map[*logdir.LogDir]bool{}}
+	for _, l := range MetadataLogs(set, gentle) {
+		log := metadataLog{path: filepath.Dir(filepath.Clean(l.Partition.Path)), meta: c.metaProperties(l.Dir)}
+		var err error
+		if log.image, err = ReadImage(l.Partition); err != nil {
+			c.Problems = append(c.Problems, logdir.Problem{Display: l.Partition.Display, Err: err})
+			continue
+		}
+		for _, problem := range log.image.Problems {
+			c.Problems = append(c.Problems, logdir.Problem{Display: l.Partition.Display, Err: problem})
+		}
+		c.logs = append(c.logs, log)
+	}
 	return c
-}
-
-// open reads the metadata log of a log directory, unless that was done before or there is none.
-func (c *Cluster) open(dir *logdir.LogDir) {
-	c.read(dir.Path, filepath.Join(dir.Path, MetadataDir), dir)
-}
-
-func (c *Cluster) read(parent, path string, dir *logdir.LogDir) {
-	if slices.ContainsFunc(c.logs, func(l metadataLog) bool { return l.path == filepath.Clean(parent) }) {
-		return
-	}
-	set, err := logdir.Open([]string{path}, logdir.Options{Gentle: c.gentle})
-	if err != nil || set.Operands[0].Partition == nil {
-		return // no such directory, or none of a partition: there is nothing to know
-	}
-	log := metadataLog{path: filepath.Clean(parent), meta: c.metaProperties(dir)}
-	if log.image, err = ReadImage(set.Operands[0].Partition); err != nil {
-		c.Problems = append(c.Problems, logdir.Problem{Display: path, Err: err})
-		return
-	}
-	for _, problem := range log.image.Problems {
-		c.Problems = append(c.Problems, logdir.Problem{Display: path, Err: problem})
-	}
-	c.logs = append(c.logs, log)
 }
 
 // metaProperties are those of a log directory; the zero value if there are none. What is wrong with them is told once.

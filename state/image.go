@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 )
 
 // Image is what a metadata log amounts to (org.apache.kafka.image.MetadataImage).
@@ -22,8 +23,9 @@ type Image struct {
 	EndOffset      int64
 	EndMs          int64
 	HasEndMs       bool
-	// Snapshot is the name of the snapshot it began with, "" if there was none.
+	// Snapshot is the name of the snapshot it began with, "" if there was none; From is its file.
 	Snapshot string
+	From     *logdir.File
 	// Problems say what could not be read or is missing; the image may lack what was there.
 	Problems []error
 	// Lost are the offsets below EndOffset whose records could not be read, in order.
@@ -145,6 +147,24 @@ type Change struct {
 	Kind   ThingKind
 	Before Thing // nil: it was not there
 	After  Thing // nil: it is gone
+}
+
+// Differences are what has to change in a to say what b says, by kind and title.
+func Differences(a, b *Image) []Change {
+	var list []Change
+	for _, kind := range ThingKinds {
+		for _, t := range a.Things(kind) {
+			if other := b.things[t.key()]; !Same(t, other) {
+				list = append(list, Change{Origin: t.Origin(), Kind: kind, Before: t, After: other})
+			}
+		}
+		for _, t := range b.Things(kind) {
+			if a.things[t.key()] == nil {
+				list = append(list, Change{Origin: t.Origin(), Kind: kind, After: t})
+			}
+		}
+	}
+	return list
 }
 
 // put makes t the thing of its key.

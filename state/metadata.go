@@ -25,8 +25,9 @@ type FoldOptions struct {
 	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are none.
 	// It may be nil.
 	Observe func(Change)
-	// From is the snapshot to begin with, nil: the newest that is complete.
-	From *logdir.File
+	// From is the snapshot to begin with, nil: the newest that is complete. Fresh begins with none.
+	From  *logdir.File
+	Fresh bool
 }
 
 // ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records behind it. A record
@@ -131,10 +132,13 @@ func (r *imageReader) problemf(text string, args ...any) {
 // begin reads the newest snapshot that is complete, and reports whether there is one. One that is damaged is taken only
 // if no other is there, and the log does not begin at offset 0.
 func (r *imageReader) begin(files []*logdir.File) bool {
-	if r.From != nil {
-		files = append([]*logdir.File{r.From}, logsOf(files)...)
-	}
 	logs := logsOf(files)
+	switch {
+	case r.Fresh:
+		return false
+	case r.From != nil:
+		files = []*logdir.File{r.From}
+	}
 	var second *Image
 	for _, f := range slices.Backward(snapshotsOf(files)) {
 		if r.Before != nil && f.Name.Base > *r.Before {
@@ -173,7 +177,7 @@ func (r *imageReader) snapshot(f *logdir.File) *Image {
 	case len(im.Lost) > 0:
 		im.Lost = []Lost{{First: 0, Last: max(f.Name.Base-1, 0)}}
 	}
-	im.Snapshot = f.Name.Raw
+	im.Snapshot, im.From = f.Name.Raw, f
 	if f.Name.HasBase {
 		im.SnapshotOffset, im.EndOffset = f.Name.Base, f.Name.Base
 	}
@@ -186,13 +190,17 @@ func (r *imageReader) snapshot(f *logdir.File) *Image {
 // segment folds the records of a segment that the snapshot does not cover.
 func (r *imageReader) segment(f *logdir.File) {
 	im := r.image
-	if r.Before != nil && f.Name.Base >= *r.Before {
-		return
-	}
 	im.observe = r.Observe
-	if f.Name.Base > im.EndOffset {
-		r.problemf("offsets %d to %d are missing before %s", im.EndOffset, f.Name.Base-1, f.Name.Raw)
-		r.lose(im.EndOffset, f.Name.Base-1)
+	base := f.Name.Base
+	if r.Before != nil {
+		base = min(base, *r.Before)
+	}
+	if base > im.EndOffset {
+		r.problemf("offsets %d to %d are missing before %s", im.EndOffset, base-1, f.Name.Raw)
+		r.lose(im.EndOffset, base-1)
+	}
+	if base < f.Name.Base {
+		return
 	}
 	if !r.fold(f) {
 		r.damaged = true
@@ -336,4 +344,37 @@ func (r *imageReader) control(rec *format.Record) {
 			}
 		}
 	}
+}
+
+// MetadataOffsetAfter is the offset of the first record of the log that is younger than a time; found is false if none is,
+// and offset is then behind the last record. Batches count by their largest timestamp first, so that a log is not decoded.
+func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
+	records := format.NewRecordReader(maxMetadataBatchBytes, nil)
+	for _, f := range logsOf(files) {
+		viewErr := f.View(func(data []byte) error {
+			s := format.NewScanner(data, 0, f.Name.Base)
+			for !found && s.Next() {
+				b := s.Batch()
+				if b == nil || !b.Valid() {
+					continue
+				}
+				offset = b.NextOffset()
+				if b.MaxTimestamp <= ms {
+					continue
+				}
+				var rec format.Record
+				for records.Reset(b); !found && records.Next(&rec); {
+					if found = rec.Timestamp > ms; found {
+						offset = rec.Offset
+					}
+				}
+			}
+			return nil
+		})
+		err = errors.Join(err, viewErr)
+		if found {
+			break
+		}
+	}
+	return offset, found, err
 }
