@@ -33,9 +33,9 @@ func Page(ctx context.Context, f *logdir.File, opts Options) ([]byte, error) {
 	err := f.View(func(data []byte) error {
 		e := newExplainer(ctx, f, &opts, data, io.Discard)
 		return e.withSurroundings(func() error {
-			s := &htmlSink{out: &page, terse: opts.Terse}
+			s := &htmlSink{e: e, out: &page, terse: opts.Terse}
 			e.sink = s
-			s.begin(e)
+			s.begin()
 			err := e.show()
 			s.end()
 			return errors.Join(err, e.tooBig)
@@ -44,37 +44,24 @@ func Page(ctx context.Context, f *logdir.File, opts Options) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// htmlSink writes fields as rows of tables.
+// htmlSink writes fields as rows of tables: a section for each batch, in it a fold for each record.
 type htmlSink struct {
-	out    *bytes.Buffer
-	terse  bool
-	open   bool // a table is open
-	fields int
-	nodes  []string
+	e       *explainer
+	out     *bytes.Buffer
+	terse   bool
+	table   bool   // one is open
+	fold    string // the node whose fold is open, as records[3]; "" if none is
+	section string // the id of the section that is open
+	before  string // the id of the section before it
+	fields  int
+	nodes   []string
+	ids     map[string]bool
 }
 
-const pageHead = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<style>
-:root{color-scheme:light dark;--line:#8884;--dim:#888;--bad:#c22;--good:#283;--box:#59b;--packed:#76c;--mark:#e90}
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:90rem;padding:0 1rem}
-h1{font-size:1.3rem}h2{font-size:1.05rem;margin:2rem 0 .3rem}p{margin:.2rem 0}.dim{color:var(--dim)}
-table{border-collapse:collapse;width:100%;margin:.5rem 0}td,th{text-align:left;vertical-align:top;padding:.1rem .7rem .1rem 0;border-bottom:1px solid var(--line)}
-th{color:var(--dim);font-weight:normal}td.n{text-align:right;color:var(--dim)}td.b,td.a,td.n,td.v{font-family:ui-monospace,monospace;font-size:13px;white-space:pre}
-td.v{white-space:pre-wrap;word-break:break-word}tr:hover{background:#8882}tr.bad td{color:var(--bad)}tr.node td{font-weight:600}.ok{color:var(--good)}
-svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentColor}
-.batch{fill:var(--box);stroke:Canvas;stroke-width:.5}.packed{fill:var(--packed)}.broken,.hole{fill:var(--bad)}.zero{fill:var(--line)}.shown{stroke:var(--mark);stroke-width:2}
-.entry{stroke:var(--dim);stroke-width:.7}.dot{fill:var(--dim)}
-</style>
-`
-
-func text(s string) string { return html.EscapeString(render.Escaped(s)) }
-
-func (s *htmlSink) begin(e *explainer) {
-	name := text(e.file.Name.Raw)
-	s.out.WriteString(pageHead)
-	fmt.Fprintf(s.out, "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"dim\">%s, %s</p>\n", name, name, e.file.Kind().Title(),
-		bytesOf(int64(len(e.data))))
+func (s *htmlSink) begin() {
+	e := s.e
+	s.ids = map[string]bool{}
+	render.BeginPage(s.out, e.file.Name.Raw, fmt.Sprintf("%s, %s", e.file.Kind().Title(), bytesOf(int64(len(e.data)))), "")
 	switch {
 	case len(e.data) == 0:
 		s.out.WriteString("<p>There is no byte to explain.</p>\n")
@@ -84,49 +71,161 @@ func (s *htmlSink) begin(e *explainer) {
 }
 
 func (s *htmlSink) end() {
-	s.closeTable()
-	s.out.WriteString("</body></html>\n")
+	s.closeSection("")
+	render.EndPage(s.out)
 }
 
 func (s *htmlSink) closeTable() {
-	if s.open {
-		s.out.WriteString("</table>\n")
-		s.open = false
+	if s.table {
+		s.out.WriteString("</tbody></table>\n")
+		s.table = false
 	}
 }
 
-func (s *htmlSink) openTable() {
-	s.nodes = nil
-	s.open = true
-	s.out.WriteString("<table><tr><th>pos<th>hex<th>ascii<th>field<th>value<th>")
-	if !s.terse {
-		s.out.WriteString("meaning")
+func (s *htmlSink) closeFold() {
+	s.closeTable()
+	if s.fold != "" {
+		s.out.WriteString("</details>\n")
+		s.fold = ""
 	}
-	s.out.WriteString("</tr>\n")
 }
+
+// closeSection ends the section that is open, with links to the map, the one before it and the next.
+func (s *htmlSink) closeSection(next string) {
+	s.closeFold()
+	if s.section == "" {
+		return
+	}
+	var links strings.Builder
+	if s.e.file.Kind() == format.KindLog {
+		links.WriteString(`<a href="#map">map</a>`)
+	}
+	if s.before != "" {
+		fmt.Fprintf(&links, `<a href="#%s" rel="prev">previous</a>`, s.before)
+	}
+	if next != "" {
+		fmt.Fprintf(&links, `<a href="#%s" rel="next">next</a>`, next)
+	}
+	fmt.Fprintf(s.out, "<nav aria-label=\"after %s\">%s</nav></section>\n", s.section, links.String())
+	s.before, s.section = s.section, ""
+}
+
+func (s *htmlSink) openTable(caption string) {
+	s.closeTable()
+	s.nodes, s.table = nil, true
+	meaning := "meaning"
+	if s.terse {
+		meaning = ""
+	}
+	fmt.Fprintf(s.out, "<table><caption>%s</caption><thead><tr><th scope=\"col\">pos</th><th scope=\"col\">hex</th><th scope=\"col\">ascii</th>"+
+		"<th scope=\"col\">field</th><th scope=\"col\">value</th><th scope=\"col\">%s</th></tr></thead><tbody>\n", text(caption), meaning)
+}
+
+// sectionID is the id of the section that shows a part of a segment.
+func sectionID(pos int64) string { return "byte-" + strconv.FormatInt(pos, 10) }
 
 func (s *htmlSink) title(heading string, notes []string) error {
-	s.closeTable()
-	fmt.Fprintf(s.out, "<h2>%s</h2>\n", text(heading))
-	for _, n := range notes {
-		if !s.terse {
-			fmt.Fprintf(s.out, "<p class=\"dim\">%s</p>\n", text(n))
-		}
+	id := "entries"
+	p := s.e.scene.part
+	if p != nil {
+		id = sectionID(p.Start)
 	}
-	s.openTable()
+	s.closeSection(id)
+	s.section = id
+	fmt.Fprintf(s.out, "<section id=\"%s\"><h2>%s</h2>\n", id, text(heading))
+	if !s.terse {
+		s.keyPoints(p, notes)
+	}
+	caption := "the fields of the file"
+	if p != nil {
+		caption = "the bytes as they are in the file"
+	}
+	s.openTable(caption)
 	return nil
 }
 
+// keyPoints say in a few lines what a batch is.
+func (s *htmlSink) keyPoints(p *format.Part, notes []string) {
+	if p != nil && p.Batch != nil {
+		notes = append(batchPoints(p.Batch), notes...)
+	}
+	if len(notes) == 0 {
+		return
+	}
+	s.out.WriteString("<ul class=\"key\">")
+	for _, n := range notes {
+		fmt.Fprintf(s.out, "<li>%s</li>", text(n))
+	}
+	s.out.WriteString("</ul>\n")
+}
+
+func batchPoints(b *format.Batch) []string {
+	points := []string{fmt.Sprintf("%s, codec %s, %s", offsets(b), b.Codec(), bytesOf(b.Size()))}
+	if !b.Legacy() {
+		points = append(points, fmt.Sprintf("latest record: %s; leader epoch %d", instant(b.MaxTimestamp), b.LeaderEpoch))
+		if b.ProducerID >= 0 {
+			who := fmt.Sprintf("producer %d, epoch %d, ", b.ProducerID, b.ProducerEpoch)
+			switch {
+			case b.Control():
+				who += "a transaction marker"
+			case b.Transactional():
+				who += fmt.Sprintf("part of a transaction, from sequence %d on", b.BaseSequence)
+			default:
+				who += fmt.Sprintf("from sequence %d on", b.BaseSequence)
+			}
+			points = append(points, who)
+		}
+	}
+	if !b.Valid() {
+		points = append(points, "the checksum does not match: something in it was changed")
+	}
+	return points
+}
+
 func (s *htmlSink) plain(heading string) error {
-	s.closeTable()
+	s.closeFold()
 	fmt.Fprintf(s.out, "<p>%s</p>\n", text(heading))
-	s.openTable()
 	return nil
 }
 
 func (s *htmlSink) missing(words string) error {
-	fmt.Fprintf(s.out, "<tr class=\"bad\"><td><td><td><td><td><td>%s</tr>\n", text(words))
+	if !s.table {
+		s.openTable("what is at fault")
+	}
+	fmt.Fprintf(s.out, "<tr class=\"bad\"><td></td><td></td><td></td><td></td><td></td><td>%s</td></tr>\n", text(words))
 	return nil
+}
+
+// place opens the fold and the table that a field belongs into: a record has one of its own, unless it is the only thing
+// on the page.
+func (s *htmlSink) place(f *field, nodes []string) []string {
+	fold := ""
+	if len(nodes) > 0 && strings.HasPrefix(nodes[0], "records[") {
+		fold, nodes = nodes[0], nodes[1:]
+	}
+	if fold == s.fold && s.table {
+		return nodes
+	}
+	s.closeFold()
+	caption := "the bytes as they are in the file"
+	if f.Plain {
+		caption = "the decompressed bytes"
+	}
+	if fold != "" {
+		s.fold = fold
+		fmt.Fprintf(s.out, "<details id=\"%s-%s\" open><summary>%s</summary>\n", s.section, text(fold), text(fold))
+	}
+	s.openTable(caption)
+	return nodes
+}
+
+// id is the attribute that makes a field a place to link to.
+func (s *htmlSink) id(path string) string {
+	if s.ids[path] {
+		return ""
+	}
+	s.ids[path] = true
+	return fmt.Sprintf(` id="%s"`, text(path))
 }
 
 func (s *htmlSink) field(f *field) error {
@@ -134,6 +233,7 @@ func (s *htmlSink) field(f *field) error {
 		return fmt.Errorf("%w: more than %s fields; choose a batch or entry", ErrTooLong, render.Count(mostFields))
 	}
 	nodes, leaf := split(f)
+	nodes = s.place(f, nodes)
 	s.branches(nodes)
 	pos, class := strconv.FormatInt(f.Start, 10), ""
 	if f.Plain {
@@ -145,11 +245,16 @@ func (s *htmlSink) field(f *field) error {
 	}
 	value := text(f.text)
 	if f.good {
-		value += ` <span class="ok">✔</span>`
+		value += ` <span class="ok" title="checked: it is right">✔</span>`
 	}
 	digits, characters := pageRows(f)
-	fmt.Fprintf(s.out, "<tr%s><td class=\"n\">%s<td class=\"b\">%s<td class=\"a\">%s<td style=\"padding-left:%dem\">%s<td class=\"v\">%s<td>%s</tr>\n",
-		class, pos, digits, html.EscapeString(characters), len(nodes), text(leaf), value, text(words))
+	id := s.id(f.Path)
+	if id != "" {
+		pos = fmt.Sprintf(`<a href="#%s">%s</a>`, text(f.Path), pos)
+	}
+	fmt.Fprintf(s.out, "<tr%s%s><td class=\"n\" data-label=\"pos\">%s</td><td class=\"b\">%s</td><td class=\"a\">%s</td>"+
+		"<th scope=\"row\" style=\"padding-left:%dem\">%s</th><td class=\"v\">%s</td><td>%s</td></tr>\n",
+		class, id, pos, digits, html.EscapeString(characters), len(nodes), text(leaf), value, text(words))
 	return nil
 }
 
@@ -160,7 +265,8 @@ func (s *htmlSink) branches(nodes []string) {
 		same++
 	}
 	for i := same; i < len(nodes); i++ {
-		fmt.Fprintf(s.out, "<tr class=\"node\"><td><td><td><td style=\"padding-left:%dem\">%s<td><td></tr>\n", i, text(nodes[i]))
+		fmt.Fprintf(s.out, "<tr class=\"node\"><td></td><td></td><td></td><th scope=\"row\" style=\"padding-left:%dem\">%s</th><td></td><td></td></tr>\n",
+			i, text(nodes[i]))
 	}
 	s.nodes = nodes
 }
@@ -180,23 +286,30 @@ func pageRows(f *field) (digits, characters string) {
 	return strings.Join(d, "\n"), strings.Join(c, "\n")
 }
 
+func text(s string) string { return render.HTML(s) }
+
 // box is a stretch of the map: a batch, several in a row, or a hole.
 type box struct {
 	start, end int64
 	class      string
 	label      string
 	batches    int
+	linked     bool // the page shows it
 }
 
 // drawMap draws the segment from its first to its last byte: its batches, and below them the entries of the offset index with a
-// line to the batch that each points to.
+// line to the batch that each points to. What the page shows is linked to.
 func (e *explainer) drawMap(out *bytes.Buffer) {
 	const width, top, height, below = 1000.0, 4.0, 44.0, 110.0
 	x := func(pos int64) float64 { return width * float64(pos) / float64(len(e.data)) }
-	fmt.Fprintf(out, "<svg viewBox=\"0 0 %g 130\" role=\"img\" aria-label=\"the segment from its first to its last byte\">\n", width)
+	fmt.Fprintf(out, "<figure id=\"map\"><svg viewBox=\"0 0 %g 118\" role=\"img\" aria-label=\"the segment from its first to its last byte\">\n", width)
 	for _, b := range e.boxes() {
-		fmt.Fprintf(out, "<rect class=\"%s\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\"><title>%s</title></rect>\n", b.class, x(b.start), top,
+		rect := fmt.Sprintf("<rect class=\"%s\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\"><title>%s</title></rect>", b.class, x(b.start), top,
 			max(x(b.end)-x(b.start), .4), height, text(b.label))
+		if b.linked {
+			rect = fmt.Sprintf("<a href=\"#%s\" aria-label=\"%s\">%s</a>", sectionID(b.start), text(b.label), rect)
+		}
+		fmt.Fprintln(out, rect)
 	}
 	n, step := e.indexEntries(), 1
 	if n > mostArrows {
@@ -206,10 +319,20 @@ func (e *explainer) drawMap(out *bytes.Buffer) {
 		entry := e.around.index.x.Entry(i)
 		at := width * (float64(i) + .5) / float64(n)
 		label := fmt.Sprintf("index entry %d: offset %d is the last of the batch at byte %d", i, entry.Offset, entry.Position)
-		fmt.Fprintf(out, "<line class=\"entry\" x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\"><title>%s</title></line><circle class=\"dot\" cx=\"%.2f\" cy=\"%g\" r=\"3\"><title>%s</title></circle>\n",
-			at, below, x(int64(entry.Position)), top+height, text(label), at, below, text(label))
+		fmt.Fprintf(out, "<g><title>%s</title><line class=\"entry\" x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\"/><circle class=\"dot\" cx=\"%.2f\" cy=\"%g\" r=\"3\"/></g>\n",
+			text(label), at, below, x(int64(entry.Position)), top+height, at, below)
 	}
-	fmt.Fprintf(out, "<text x=\"0\" y=\"127\">%s</text></svg>\n", text(e.mapCaption(n, step)))
+	fmt.Fprintf(out, "</svg>\n<figcaption>%s<ul class=\"legend\">", text(e.mapCaption(n, step)))
+	for _, l := range mapLegend {
+		fmt.Fprintf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"%s\" width=\"10\" height=\"10\"/></svg> %s</li>", l.class, l.words)
+	}
+	out.WriteString("</ul></figcaption></figure>\n")
+}
+
+// mapLegend says what the colours of the map mean.
+var mapLegend = []struct{ class, words string }{
+	{"batch", "batch"}, {"batch packed", "compressed batch"}, {"batch broken", "damaged batch or bytes that are none"}, {"zero", "zeros"},
+	{"batch shown", "shown below"},
 }
 
 func (e *explainer) indexEntries() int {
@@ -238,11 +361,17 @@ func (e *explainer) boxes() []box {
 	for i := 0; parts.Next(); i++ {
 		p := parts.Part()
 		b := box{start: p.Start, end: p.End, class: partClass(p), batches: 1, label: partLabel(p)}
-		if e.wanted(p, i) && (e.opts.chosen() && !e.opts.All || i == 0 && !e.opts.chosen()) {
+		switch {
+		case !e.opts.chosen():
+			b.linked = i == 0
+		default:
+			b.linked = e.wanted(p, i)
+		}
+		if b.linked && !e.opts.All {
 			b.class += " shown"
 		}
 		last := len(all) - 1
-		if last >= 0 && all[last].end-all[last].start < least && mayJoin(all[last].class, b.class) {
+		if last >= 0 && all[last].end-all[last].start < least && mayJoin(all[last].class, b.class) { // the link of the first stays
 			all[last].end, all[last].batches = b.end, all[last].batches+1
 			all[last].label = fmt.Sprintf("%d batches at bytes %d–%d", all[last].batches, all[last].start, b.end-1)
 			continue

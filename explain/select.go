@@ -184,10 +184,10 @@ func lastWhere(n int, holds func(int) bool) int64 {
 // part shows a batch or a hole; index is what its paths call it.
 func (e *explainer) part(p *format.Part, index int) error {
 	title, notes := e.partTitle(p)
+	e.scene.begin(p)
 	if err := e.sink.title(title, notes); err != nil {
 		return err
 	}
-	e.scene.begin(p)
 	e.err = nil
 	_, fault := p.Describe(index, e.rr, func(l format.Leaf) bool {
 		if l.Plain && !e.scene.plain {
