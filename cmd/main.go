@@ -78,6 +78,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newDumpCommand(env),
 		newExplainCommand(env),
 		newVerifyCommand(env),
+		newLsCommand(env),
 		newRetentionCommand(env),
 		newMetadataCommand(env),
 		newLookupCommand(env),

@@ -105,6 +105,26 @@ func (r *RecordReader) Reset(b *Batch) {
 	r.resetV2(b)
 }
 
+// FirstTimestamp is the timestamp of a batch's first record; false if there is none. Only where the header does not have it are
+// records read: beside a delete horizon, and in a wrapper of magic 1, whose own timestamp is the largest.
+func (r *RecordReader) FirstTimestamp(b *Batch) (ms int64, ok bool) {
+	wrapper := b.Magic == 1 && b.Codec() != CodecNone
+	switch {
+	case b.TimestampType() == NoTimestampType:
+		return 0, false
+	case b.TimestampType() == LogAppendTime:
+		return b.MaxTimestamp, true
+	case !b.HasDeleteHorizon() && !wrapper:
+		return b.BaseTimestamp, true
+	}
+	var rec Record
+	r.Reset(b)
+	if !r.Next(&rec) {
+		return 0, false
+	}
+	return rec.Timestamp, true
+}
+
 // Release lets go of the batch, and of its buffer if that is large. The records read are no longer valid.
 func (r *RecordReader) Release() {
 	r.codecs.release()

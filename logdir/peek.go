@@ -49,8 +49,9 @@ func (p Peek) DataEnd() (int64, error) {
 		for end := extents[i].end; end > extents[i].start; {
 			start := max(extents[i].start, end-peekBytes)
 			if buf == nil {
-				buf = make([]byte, min(p.Size, peekBytes))
+				buf = make([]byte, min(extents[i].end-extents[i].start, peekBytes))
 			}
+			start = max(start, end-int64(len(buf)))
 			got, err := p.Read(buf[:end-start], start)
 			if err != nil {
 				return 0, err

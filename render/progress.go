@@ -22,6 +22,7 @@ type Progress struct {
 	w     io.Writer
 	now   func() time.Time
 	total int64
+	unit  string // of what is counted; "" for bytes
 	done  atomic.Int64
 	start time.Time
 
@@ -34,6 +35,14 @@ type Progress struct {
 func NewProgress(w io.Writer, total int64, now func() time.Time) *Progress {
 	at := now()
 	return &Progress{w: w, now: now, total: total, start: at, last: at}
+}
+
+// Counting makes the bar one of things instead of bytes, whose name is unit.
+func (p *Progress) Counting(unit string) *Progress {
+	if p != nil {
+		p.unit = unit
+	}
+	return p
 }
 
 // Add counts bytes as done, and draws if a bar is due.
@@ -51,7 +60,7 @@ func (p *Progress) Add(bytes int64) {
 		return
 	}
 	p.last, p.drawn = at, at
-	fmt.Fprintf(p.w, "\r\x1b[K%s", progressLine(done, p.total, at.Sub(p.start)))
+	fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(done, at.Sub(p.start)))
 }
 
 // Clear takes the bar off the screen; call it before anything else is written to the terminal. The next Add may draw again.
@@ -67,18 +76,21 @@ func (p *Progress) Clear() {
 	}
 }
 
-// progressLine words the bar: ████░░░░  42%  1.3 GiB of 3.1 GiB  850 MiB/s  2.2 s left.
-func progressLine(done, total int64, elapsed time.Duration) string {
-	seconds := elapsed.Seconds()
-	rate := float64(done) / seconds
-	speed := Bytes(int64(rate)) + "/s"
+// line words the bar: ████░░░░  42%  1.3 GiB of 3.1 GiB  850 MiB/s  2.2 s left.
+func (p *Progress) line(done int64, elapsed time.Duration) string {
+	amount, unit, total := Bytes, "", p.total
+	if p.unit != "" {
+		amount, unit = Count, " "+p.unit
+	}
+	rate := float64(done) / elapsed.Seconds()
+	speed := amount(int64(rate)) + "/s"
 	if total <= 0 {
-		return fmt.Sprintf("%s  %s", Bytes(done), speed)
+		return fmt.Sprintf("%s%s  %s", amount(done), unit, speed)
 	}
 	share := min(float64(done)/float64(total), 1)
 	filled := int(share * progressCells)
 	line := fmt.Sprintf("%s%s  %3d%%  %s of %s  %s",
-		strings.Repeat("█", filled), strings.Repeat("░", progressCells-filled), int(share*100), Bytes(done), Bytes(total), speed)
+		strings.Repeat("█", filled), strings.Repeat("░", progressCells-filled), int(share*100), amount(done), amount(total)+unit, speed)
 	if left := total - done; left > 0 && rate > 0 {
 		line += "  " + Duration(int64(float64(left)/rate)*1000) + " left"
 	}

@@ -134,8 +134,9 @@ const columnGap = "  "
 // Columns lines up cells in columns without a header of its own making, for text output that mixes tables with sentences:
 // fill it row by row, then Append everything.
 type Columns struct {
-	right []bool
-	rows  [][]string
+	right  []bool
+	rows   [][]string
+	widths []int
 }
 
 // NewColumns takes the alignment of each column as a letter: "lrl" is left, right, left. Cells beyond the letters are left.
@@ -150,21 +151,24 @@ func NewColumns(alignment string) *Columns {
 // Row adds a row of cells; they may be coloured, and text that comes from files must be escaped (Escaped).
 func (c *Columns) Row(cells ...string) { c.rows = append(c.rows, cells) }
 
-// Append appends the rows, a line each, with the indent before every line and no blanks at its end.
+// Len is the number of rows that wait for Append.
+func (c *Columns) Len() int { return len(c.rows) }
+
+// Append appends the rows, a line each, with the indent before every line and no blanks at its end, and forgets them. Rows that
+// come later are never narrower, so that a long list can be written block by block.
 func (c *Columns) Append(dst []byte, indent string) []byte {
-	var widths []int
 	for _, row := range c.rows {
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+			if i == len(c.widths) {
+				c.widths = append(c.widths, 0)
 			}
-			widths[i] = max(widths[i], visibleWidth(cell))
+			c.widths[i] = max(c.widths[i], visibleWidth(cell))
 		}
 	}
 	for _, row := range c.rows {
 		dst = append(dst, indent...)
 		for i, cell := range row {
-			blanks := strings.Repeat(" ", widths[i]-visibleWidth(cell))
+			blanks := strings.Repeat(" ", c.widths[i]-visibleWidth(cell))
 			if i > 0 {
 				dst = append(dst, columnGap...)
 			}
@@ -181,6 +185,7 @@ func (c *Columns) Append(dst []byte, indent string) []byte {
 		}
 		dst = append(dst, '\n')
 	}
+	c.rows = c.rows[:0]
 	return dst
 }
 

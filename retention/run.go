@@ -10,10 +10,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // Result is the answer for one partition: a report, or why there is none. Problems are what could not be read.
@@ -26,53 +26,10 @@ type Result struct {
 
 // Run judges the partitions with so many workers and yields the results in their order. It stops early if ctx ends.
 func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs int) iter.Seq[Result] {
-	return func(yield func(Result) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		var workers sync.WaitGroup
-		defer workers.Wait()
-		defer cancel()
-		// Each result has a place of its own, so that they come out in order; a token bounds how far workers run ahead.
-		places := make([]chan Result, len(partitions))
-		for i := range places {
-			places[i] = make(chan Result, 1)
-		}
-		next := make(chan int)
-		ahead := make(chan struct{}, 4*jobs)
-		go func() {
-			defer close(next)
-			for i := range partitions {
-				select {
-				case ahead <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				select {
-				case next <- i:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		for range jobs {
-			workers.Go(func() {
-				rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, nil), j.options.Progress}
-				for i := range next {
-					places[i] <- j.guarded(partitions[i], rd)
-				}
-			})
-		}
-		for _, place := range places {
-			select {
-			case res := <-place:
-				<-ahead
-				if ctx.Err() != nil || !yield(res) {
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
+	return walk.Ordered(ctx, partitions, jobs, func() func(*logdir.Partition) Result {
+		rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, nil), j.options.Progress}
+		return func(p *logdir.Partition) Result { return j.guarded(p, rd) }
+	})
 }
 
 // guarded is result, with what goes wrong in it as a problem of the partition.

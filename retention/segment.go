@@ -109,27 +109,9 @@ func (facts *logFacts) add(b *format.Batch, records *format.RecordReader) {
 	if b.MaxTimestamp > facts.largestMs {
 		facts.largestMs, facts.largestAt = b.MaxTimestamp, b.Pos
 	}
-	if oldest := oldestOf(b, records); oldest >= 0 && (facts.oldestMs < 0 || oldest < facts.oldestMs) {
+	if oldest, ok := records.FirstTimestamp(b); ok && oldest >= 0 && (facts.oldestMs < 0 || oldest < facts.oldestMs) {
 		facts.oldestMs = oldest
 	}
-}
-
-// oldestOf is the timestamp of a batch's first record. Only where the header does not have it are records read: beside a
-// delete horizon, and in a wrapper of magic 1, whose own timestamp is the largest.
-func oldestOf(b *format.Batch, records *format.RecordReader) int64 {
-	wrapper := b.Magic == 1 && b.Codec() != format.CodecNone
-	switch {
-	case b.TimestampType() == format.LogAppendTime:
-		return b.MaxTimestamp
-	case !b.HasDeleteHorizon() && !wrapper:
-		return b.BaseTimestamp
-	}
-	var rec format.Record
-	records.Reset(b)
-	if records.Next(&rec) {
-		return rec.Timestamp
-	}
-	return noTimestamp
 }
 
 // Record is a record that decides how long a segment stays.
