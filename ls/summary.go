@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kseg/logdir"
 	"kseg/render"
@@ -92,11 +91,24 @@ func (s *Summary) appendLeftovers(dst []byte, st Style) []byte {
 	dst = append(dst, '\n')
 	dst = append(dst, st.Theme.Strong("left over")...)
 	dst = append(dst, fmt.Sprintf(": %s, %s\n", render.Plural(s.left, "file or directory", "files and directories"), render.Bytes(s.leftBytes))...)
-	columns := render.NewColumns("lrl")
-	for _, l := range s.leftovers {
-		columns.Row(render.Escaped(l.Display), render.Bytes(l.Usage.Bytes), l.What+"; "+l.Removal)
+	var told []string
+	for _, first := range s.leftovers {
+		sentence := first.What + "; " + first.Removal + ":"
+		if slices.Contains(told, sentence) {
+			continue
+		}
+		told = append(told, sentence)
+		for _, line := range render.Wrap(sentence, st.Width-2) {
+			dst = append(append(append(dst, "  "...), line...), '\n')
+		}
+		columns := render.NewColumns("rl")
+		for _, l := range s.leftovers {
+			if l.What == first.What && l.Removal == first.Removal {
+				columns.Row(render.Bytes(l.Usage.Bytes), render.Escaped(l.Display))
+			}
+		}
+		dst = columns.Append(dst, "    ")
 	}
-	dst = columns.Append(dst, "  ")
 	if more := s.left - int64(len(s.leftovers)); more > 0 {
 		dst = append(dst, fmt.Sprintf("  and %s more, smaller ones; -o json lists all\n", render.Count(more))...)
 	}
@@ -166,22 +178,10 @@ func (s *Summary) sentences(st Style) []string {
 		list = append(list, maps)
 	}
 	if t.ClosedBytes > 0 {
-		list = append(list, fmt.Sprintf("Retention can free at most the closed segments, %s; which go and when: kseg retention %s",
-			render.Bytes(t.ClosedBytes), render.Escaped(s.paths())))
+		list = append(list, fmt.Sprintf("Retention can free at most what closed segments have, %s; kseg retention says which go, and when.",
+			render.Bytes(t.ClosedBytes)))
 	}
 	return list
-}
-
-// paths are the log directories, for a command line.
-func (s *Summary) paths() string {
-	var paths []string
-	for _, d := range s.Dirs {
-		paths = append(paths, d.Display)
-	}
-	if len(paths) == 0 {
-		return "PATH"
-	}
-	return strings.Join(paths, " ")
 }
 
 // EvidenceSentence says which segment of a partition is active, and how that is known.
