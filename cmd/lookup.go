@@ -27,6 +27,7 @@ type lookupOptions struct {
 	Rule     string
 	Records  bool
 	SVG      string
+	HTML     string
 }
 
 // AddFlags defines the flags of lookup.
@@ -37,6 +38,7 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.Sweep, "sweep", false, "every offset of every segment: what the look-ups cost")
 		fs.BoolVar(&o.Records, "records", false, "print the records of the batch found, and which of them a consumer throws away")
 		fs.StringVar(&o.SVG, "svg", "", "with --sweep, write the plot as a picture to this `FILE`")
+		fs.StringVar(&o.HTML, "html", "", "write a page that plays the search, step by step, to this `FILE`, and nothing to stdout")
 	})
 	addIntervalFlags(fs, func(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Interval}, "interval", "as if the indexes had been written with this index.interval.bytes: `N`")
@@ -72,6 +74,7 @@ func newLookupCommand(env *Env) *cobra.Command {
 		Short: "Replay how a broker finds an offset or a time, step by step",
 		Example: `  kseg lookup orders-0 --offset 4930                    # every probe and every header hop to the batch
   kseg lookup orders-0 --offset 4930 --records          # and what a consumer throws away
+  kseg lookup orders-0 --offset 4930 --html page.html   # a page that plays the search
   kseg lookup orders-0 --timestamp 2023-11-14T22:13:20Z # the first record at or after a time
   kseg lookup orders-0 --sweep                          # what look-ups of all offsets cost, segment by segment
   kseg lookup orders-0 --sweep --interval 65536         # the same if the index were sparser
@@ -112,8 +115,10 @@ func (o *lookupOptions) check() error {
 		return usageErrorf("--records goes with --offset or --timestamp, which find one batch")
 	case o.SVG != "" && !o.Sweep:
 		return usageErrorf("--svg goes with --sweep, which makes the curve")
+	case o.HTML != "" && (o.Sweep || o.Format != "text" || o.Quiet):
+		return usageErrorf("--html writes a page of one search instead of what --sweep, -o and --quiet are about")
 	}
-	return errors.Join(checkRule(o.Rule), checkReport(o.SVG))
+	return errors.Join(checkRule(o.Rule), checkReport(o.SVG), checkReport(o.HTML))
 }
 
 func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) error {
@@ -132,6 +137,9 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 	if o.Sweep {
 		return o.sweep(ctx, env, &printer, partitions, incomplete)
 	}
+	if o.HTML != "" && len(partitions) != 1 {
+		return usageErrorf("--html shows one search, but %d partitions were given; narrow them with --topic and --partition", len(partitions))
+	}
 	missed := false
 	for _, p := range partitions {
 		r, err := o.one(ctx, p, timestampMs)
@@ -144,7 +152,12 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 		}
 		miss := r.Outcome != lookup.Found || r.Wrong()
 		missed = missed || miss
-		if !o.Quiet || miss {
+		switch {
+		case o.HTML != "":
+			if err := writeReport(o.HTML, r.Page()); err != nil {
+				return err
+			}
+		case !o.Quiet || miss:
 			printer.result(r)
 		}
 	}
