@@ -384,7 +384,7 @@ func BenchmarkIndexRules(b *testing.B) {
 func BenchmarkReplay(b *testing.B) {
 	var log []byte
 	for i := range 4096 {
-		log = produced{offset: int64(i), records: 1, timestampMs: 5, id: int64(i / 7 % 5), sequence: int32(i)}.append(log)
+		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i / 7 % 5), Sequence: int32(i)}.Append(log)
 	}
 	var batches []format.Batch
 	eachBatch(log, 0, func(b *format.Batch) { batches = append(batches, *b) })

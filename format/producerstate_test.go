@@ -1,11 +1,9 @@
 package format_test
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -14,54 +12,6 @@ import (
 	"kseg/format"
 	"kseg/internal/fixture"
 )
-
-// produced is a batch of an idempotent or transactional producer.
-type produced struct {
-	offset        int64
-	records       int // 0: a batch that compaction emptied, of one offset
-	timestampMs   int64
-	id            int64
-	epoch         int16
-	sequence      int32
-	transactional bool
-	control       bool
-	key, value    []byte // of a control record
-}
-
-// append writes the batch behind dst.
-func (p produced) append(dst []byte) []byte {
-	start := len(dst)
-	b := fixture.Batch{}
-	for i := range max(1, p.records) {
-		b.Records = append(b.Records, fixture.Record{Offset: p.offset + int64(i), TimestampMs: p.timestampMs, Key: p.key, Value: p.value})
-	}
-	if p.transactional {
-		b.Attributes |= 0x10
-	}
-	if p.control {
-		b.Attributes |= 0x20
-	}
-	dst = fixture.AppendBatch(dst, b)
-	raw := dst[start:]
-	if p.records == 0 {
-		raw = raw[:format.BatchHeaderSize]
-		binary.BigEndian.PutUint32(raw[8:], format.BatchHeaderSize-format.LogOverhead)
-		binary.BigEndian.PutUint32(raw[57:], 0)
-	}
-	binary.BigEndian.PutUint64(raw[43:], uint64(p.id))
-	binary.BigEndian.PutUint16(raw[51:], uint16(p.epoch))
-	binary.BigEndian.PutUint32(raw[53:], uint32(p.sequence))
-	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
-	return dst[:start+len(raw)]
-}
-
-func marker(abort bool, coordinatorEpoch int32) (key, value []byte) {
-	key = []byte{0, 0, 0, 1}
-	if abort {
-		key[3] = 0
-	}
-	return key, binary.BigEndian.AppendUint32([]byte{0, 0}, uint32(coordinatorEpoch))
-}
 
 // producerLogs are segments of producers that begin, end, repeat and get things wrong; base offset 0. What Kafka 4.4.0 makes
 // of them is in testdata.
@@ -80,27 +30,27 @@ func producerLogs() [][]byte {
 		epochs := map[int64]int16{}
 		offset := r.Int64N(5)
 		for range 5 + r.IntN(60) {
-			p := produced{offset: offset, records: 1 + r.IntN(3), timestampMs: 1000 + r.Int64N(500), id: ids[r.IntN(len(ids))], sequence: int32(r.IntN(5))}
+			p := fixture.Produced{Offset: offset, Records: 1 + r.IntN(3), TimestampMs: 1000 + r.Int64N(500), ID: ids[r.IntN(len(ids))], Sequence: int32(r.IntN(5))}
 			if r.IntN(12) == 0 {
-				p.records = 0
+				p.Records = 0
 			}
 			if r.IntN(8) == 0 {
-				p.sequence = math.MaxInt32 - int32(r.IntN(3))
+				p.Sequence = math.MaxInt32 - int32(r.IntN(3))
 			}
-			epochs[p.id] += int16(r.IntN(5) / 4)
-			p.epoch = epochs[p.id] - int16(r.IntN(20)/19)
+			epochs[p.ID] += int16(r.IntN(5) / 4)
+			p.Epoch = epochs[p.ID] - int16(r.IntN(20)/19)
 			switch {
 			case r.IntN(3) == 0:
-				p.control, p.transactional, p.records, p.sequence = true, true, min(1, p.records), -1
-				p.key, p.value = marker(r.IntN(2) == 0, int32(r.IntN(4)))
-				open[p.id] = open[p.id] && p.records == 0
-			case open[p.id] || r.IntN(2) == 0:
-				p.transactional = true
-				open[p.id] = true
+				p.Control, p.Transactional, p.Records, p.Sequence = true, true, min(1, p.Records), -1
+				p.Key, p.Value = fixture.Marker(r.IntN(2) == 0, int32(r.IntN(4)))
+				open[p.ID] = open[p.ID] && p.Records == 0
+			case open[p.ID] || r.IntN(2) == 0:
+				p.Transactional = true
+				open[p.ID] = true
 			}
 			p = spoil(r, i, p)
-			log = p.append(log)
-			offset += int64(max(1, p.records)) + r.Int64N(2)
+			log = p.Append(log)
+			offset += int64(max(1, p.Records)) + r.Int64N(2)
 		}
 		logs = append(logs, log)
 	}
@@ -108,17 +58,17 @@ func producerLogs() [][]byte {
 }
 
 // spoil makes a few batches of a few logs such that a broker gives up.
-func spoil(r *rand.Rand, log int, p produced) produced {
+func spoil(r *rand.Rand, log int, p fixture.Produced) fixture.Produced {
 	if log < 45 || r.IntN(15) > 0 {
 		return p
 	}
 	switch {
-	case p.control && r.IntN(2) == 0:
-		p.key = [][]byte{{0, 0, 0, 2}, {0, 0, 0, 9}, {0, 0}, {0x80, 0, 0, 1}, {0, 5, 0, 1}, nil}[r.IntN(6)]
-	case p.control:
-		p.value = [][]byte{{0, 0, 0, 0}, {0x80, 0, 0, 0, 0, 1}, {0, 3, 0, 0, 0, 1, 9, 9}, nil}[r.IntN(4)]
+	case p.Control && r.IntN(2) == 0:
+		p.Key = [][]byte{{0, 0, 0, 2}, {0, 0, 0, 9}, {0, 0}, {0x80, 0, 0, 1}, {0, 5, 0, 1}, nil}[r.IntN(6)]
+	case p.Control:
+		p.Value = [][]byte{{0, 0, 0, 0}, {0x80, 0, 0, 0, 0, 1}, {0, 3, 0, 0, 0, 1, 9, 9}, nil}[r.IntN(4)]
 	default:
-		p.transactional = false
+		p.Transactional = false
 	}
 	return p
 }
@@ -174,7 +124,7 @@ func TestReplayAsKafkaDoes(t *testing.T) {
 func TestReplayAllocatesNothing(t *testing.T) {
 	var log []byte
 	for i := range 4 {
-		log = produced{offset: int64(i), records: 1, timestampMs: 5, id: int64(i % 2), sequence: int32(i / 2)}.append(log)
+		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i % 2), Sequence: int32(i / 2)}.Append(log)
 	}
 	state := format.NewProducerState(0)
 	rr := format.NewRecordReader(1<<20, nil)
@@ -194,35 +144,35 @@ func TestReplayAllocatesNothing(t *testing.T) {
 
 // TestProducerIssues: what a broker would refuse from a client, told batch by batch.
 func TestProducerIssues(t *testing.T) {
-	commit, value := marker(false, 7)
-	_, older := marker(false, 6)
+	commit, value := fixture.Marker(false, 7)
+	_, older := fixture.Marker(false, 6)
 	steps := []struct {
-		batch produced
+		batch fixture.Produced
 		want  format.ProducerIssue
 	}{
-		{produced{records: 3, sequence: 40}, format.ProducerInOrder}, // the first one seen may start anywhere
-		{produced{records: 2, sequence: 43}, format.ProducerInOrder},
-		{produced{records: 1, sequence: 46}, format.ProducerSequenceGap},
-		{produced{records: 1, sequence: 46}, format.ProducerSequenceGap}, // repeated
-		{produced{records: 1, sequence: 47, epoch: 1}, format.ProducerSequenceStart},
-		{produced{records: 1, sequence: 48, epoch: 0}, format.ProducerEpochBack},
-		{produced{records: 1, sequence: math.MaxInt32, epoch: 2}, format.ProducerSequenceStart},
-		{produced{records: 1, sequence: 0, epoch: 2}, format.ProducerInOrder}, // sequences wrap
-		{produced{records: 1, sequence: 1, epoch: 2, transactional: true}, format.ProducerInOrder},
-		{produced{records: 1, sequence: -1, epoch: 2, transactional: true, control: true, key: commit, value: value}, format.ProducerInOrder},
-		{produced{records: 1, sequence: -1, epoch: 2, transactional: true, control: true, key: commit, value: value}, format.ProducerMarkerWithoutTxn},
-		{produced{records: 1, sequence: -1, epoch: 2, transactional: true, control: true, key: commit, value: older}, format.ProducerCoordinatorBack},
-		{produced{records: 1, sequence: 2, epoch: 2}, format.ProducerInOrder}, // a marker of the same epoch changes no sequence
-		{produced{records: 1, sequence: -1, epoch: 3, transactional: true, control: true, key: commit, value: value}, format.ProducerMarkerWithoutTxn},
-		{produced{records: 1, sequence: 0, epoch: 3}, format.ProducerInOrder}, // after a marker of a new epoch they start at 0
-		{produced{records: 1, sequence: -1, epoch: 1, transactional: true, control: true, key: commit, value: value}, format.ProducerEpochBack},
+		{fixture.Produced{Records: 3, Sequence: 40}, format.ProducerInOrder}, // the first one seen may start anywhere
+		{fixture.Produced{Records: 2, Sequence: 43}, format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: 46}, format.ProducerSequenceGap},
+		{fixture.Produced{Records: 1, Sequence: 46}, format.ProducerSequenceGap}, // repeated
+		{fixture.Produced{Records: 1, Sequence: 47, Epoch: 1}, format.ProducerSequenceStart},
+		{fixture.Produced{Records: 1, Sequence: 48, Epoch: 0}, format.ProducerEpochBack},
+		{fixture.Produced{Records: 1, Sequence: math.MaxInt32, Epoch: 2}, format.ProducerSequenceStart},
+		{fixture.Produced{Records: 1, Sequence: 0, Epoch: 2}, format.ProducerInOrder}, // sequences wrap
+		{fixture.Produced{Records: 1, Sequence: 1, Epoch: 2, Transactional: true}, format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerMarkerWithoutTxn},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: older}, format.ProducerCoordinatorBack},
+		{fixture.Produced{Records: 1, Sequence: 2, Epoch: 2}, format.ProducerInOrder}, // a marker of the same epoch changes no sequence
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 3, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerMarkerWithoutTxn},
+		{fixture.Produced{Records: 1, Sequence: 0, Epoch: 3}, format.ProducerInOrder}, // after a marker of a new epoch they start at 0
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 1, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerEpochBack},
 	}
 	var log []byte
 	offset := int64(0)
 	for _, s := range steps {
-		s.batch.offset, s.batch.id = offset, 9
-		log = s.batch.append(log)
-		offset += int64(s.batch.records)
+		s.batch.Offset, s.batch.ID = offset, 9
+		log = s.batch.Append(log)
+		offset += int64(s.batch.Records)
 	}
 	state := format.NewProducerState(0)
 	rr := format.NewRecordReader(1<<20, nil)
@@ -241,7 +191,7 @@ func TestProducerIssues(t *testing.T) {
 
 // TestManyOpenTransactions: begin and end in any order, the first open one is always right, and ended ones take no room.
 func TestManyOpenTransactions(t *testing.T) {
-	abort, value := marker(true, 0)
+	abort, value := fixture.Marker(true, 0)
 	r := rand.New(rand.NewPCG(9, 9))
 	state := format.NewProducerState(0)
 	rr := format.NewRecordReader(1<<20, nil)
@@ -251,16 +201,16 @@ func TestManyOpenTransactions(t *testing.T) {
 		if r.IntN(400) != 0 && id == 0 {
 			id = 1 // producer 0 hangs for long
 		}
-		p := produced{offset: offset, records: 1, id: id, transactional: true}
+		p := fixture.Produced{Offset: offset, Records: 1, ID: id, Transactional: true}
 		if _, ok := firsts[id]; ok {
-			p.control, p.sequence, p.key, p.value = true, -1, abort, value
+			p.Control, p.Sequence, p.Key, p.Value = true, -1, abort, value
 		}
-		b, err := format.DecodeBatch(p.append(nil), 0)
+		b, err := format.DecodeBatch(p.Append(nil), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ev, err := state.Append(&b, rr)
-		if err != nil || ev.Ended != p.control || ev.Began == p.control {
+		if err != nil || ev.Ended != p.Control || ev.Began == p.Control {
 			t.Fatalf("offset %d: %+v, %v", offset, ev, err)
 		}
 		if first, ok := firsts[id]; ok {

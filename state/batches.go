@@ -1,0 +1,128 @@
+package state
+
+import (
+	"context"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// readWindow is how many bytes of a log are brought into memory at a time.
+const readWindow = 4 << 20
+
+// ReadBatches goes through the batches of a segment, and the holes between them, from about the batch that holds the offset from
+// on: the index says where to begin, if what it says is so. fn gets a batch or a hole, and ends the reading with false. progress
+// may be nil.
+func ReadBatches(ctx context.Context, seg *logdir.Segment, from int64, progress func(bytes int64),
+	fn func(b *format.Batch, h *format.Hole) bool) error {
+	return seg.Log.View(func(data []byte) error {
+		start := seekBatch(seg, data, from)
+		s := format.NewScanner(data, start, seg.Base)
+		for end := start; ; {
+			if s.Pos() >= end && end < int64(len(data)) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				begin := end
+				end = min(end+readWindow, int64(len(data)))
+				seg.Log.Release(data[start:begin])
+				seg.Log.Prepare(data[begin:end])
+				start = begin
+				if progress != nil {
+					progress(end - begin)
+				}
+			}
+			if !s.Next() || !fn(s.Batch(), s.Hole()) {
+				seg.Log.Release(data[start:end])
+				return nil
+			}
+		}
+	})
+}
+
+// seekBatch is the position of a batch at or before the one with the offset, 0 if the index does not lead to one.
+func seekBatch(seg *logdir.Segment, data []byte, offset int64) int64 {
+	if seg.Index == nil || offset <= seg.Base {
+		return 0
+	}
+	var at int64
+	err := seg.Index.View(func(raw []byte) error {
+		e := format.NewOffsetIndex(raw, seg.Base).Logical().Lookup(offset)
+		b, err := format.DecodeBatch(data, int64(max(e.Position, 0)))
+		if err == nil && e.Offset <= offset && b.BaseOffset <= offset && b.Valid() {
+			at = b.Pos
+		}
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return at
+}
+
+// maxLost is how many ranges of lost offsets are told apart; later ones are joined with the last.
+const maxLost = 1000
+
+// Holes collects the offsets that are missing in a log that is read from Next on.
+type Holes struct {
+	// Next is the offset that should come.
+	Next int64
+	// Compacted is set if offsets may be missing between batches. A batch that the log cleaner has been at sets it too.
+	Compacted bool
+
+	lost    []Lost
+	gaps    []bool // of each whether nothing is there at all
+	damaged bool   // bytes that cannot be read stand where Next should come
+}
+
+// Hole notes bytes that are no batches. The beginning of a batch that the file ends in, and zeros there, were never whole.
+func (h *Holes) Hole(hole *format.Hole) { h.damaged = h.damaged || hole.Kind == format.Damage }
+
+// Broken notes that the rest of a segment could not be read.
+func (h *Holes) Broken() { h.damaged = true }
+
+// Batch notes the next batch. It is false for one that must not be trusted.
+func (h *Holes) Batch(b *format.Batch) bool {
+	if !b.Valid() {
+		h.damaged = true
+		return false
+	}
+	h.Compacted = h.Compacted || cleaned(b)
+	if b.BaseOffset > h.Next {
+		h.lose(b.BaseOffset - 1)
+	}
+	h.damaged = false
+	h.Next = max(h.Next, b.NextOffset())
+	return true
+}
+
+// cleaned reports whether the batch shows that the log cleaner has been at it.
+func cleaned(b *format.Batch) bool {
+	return !b.Legacy() && (b.HasDeleteHorizon() || int64(b.Count) != int64(b.LastOffsetDelta)+1)
+}
+
+// lose notes that the offsets from Next to last are missing.
+func (h *Holes) lose(last int64) {
+	if n := len(h.lost); n > 0 && (n == maxLost || h.lost[n-1].Last+1 == h.Next && h.gaps[n-1] == !h.damaged) {
+		h.lost[n-1].Last = last
+		return
+	}
+	h.lost, h.gaps = append(h.lost, Lost{First: h.Next, Last: last}), append(h.gaps, !h.damaged)
+}
+
+// End are the offsets that are missing. Of a compacted log they are those that were there.
+func (h *Holes) End() []Lost {
+	if h.damaged {
+		h.lost, h.gaps = append(h.lost, Lost{First: h.Next, Open: true}), append(h.gaps, false)
+	}
+	if !h.Compacted {
+		return h.lost
+	}
+	var lost []Lost
+	for i, l := range h.lost {
+		if !h.gaps[i] {
+			lost = append(lost, l)
+		}
+	}
+	return lost
+}

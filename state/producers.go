@@ -1,0 +1,352 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// LoadOptions say how a broker would find a partition.
+type LoadOptions struct {
+	// LogStart is what log-start-offset-checkpoint says; nil: nothing, so that the log begins with its first segment.
+	LogStart *int64
+	// HighWatermark says how far the log is replicated, given where it begins and ends; nil: to its end.
+	HighWatermark func(start, end int64) int64
+	// Clean is set if the broker was stopped cleanly. It then trusts that where there is no snapshot there was no producer.
+	Clean bool
+	// RecoveryPoint is the offset from which on a broker recovers the log after an unclean stop: it reads the segments from there on
+	// anew, whatever snapshots there are. nil: unknown, and the snapshots are taken to be right.
+	RecoveryPoint *int64
+	// Compacted is set if batches may be missing because the log cleaner took them.
+	Compacted bool
+	// Records reads control records.
+	Records *format.RecordReader
+	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
+	Progress func(bytes int64)
+}
+
+// Producers is what a broker knows of the producers of a partition when it has loaded it (UnifiedLog.rebuildProducerState).
+type Producers struct {
+	// ProducerState is at LogEnd. No producer is left out for its age.
+	*format.ProducerState
+	LogStart, HighWatermark, LogEnd int64
+	// Snapshot is the file that the state began with, nil if there is none to begin with; the log was read from the offset From.
+	Snapshot *logdir.File
+	From     int64
+	// Unusable are snapshots that a broker would have begun with, but for what is wrong with them; it deletes them.
+	Unusable []logdir.Problem
+	// Trusting is set if the broker takes an empty state without reading the log, since it was stopped cleanly and there is no
+	// snapshot.
+	Trusting bool
+	// Lost are the offsets at or above From of which nothing is known, in order. What they held may change the state.
+	Lost []Lost
+	// Refused says why a broker gives up loading the partition, nil if it does not.
+	Refused error
+
+	// LastStable is the offset up to which consumers that read committed records only may read (UnifiedLog.lastStableOffset).
+	LastStable int64
+}
+
+// LoadProducers loads the producers of a partition as a broker does: from the newest snapshot that it would use, and the log
+// above it. It reads no more of the log than that. The error is for what could not be read from the disk.
+func LoadProducers(ctx context.Context, p *logdir.Partition, o LoadOptions) (*Producers, error) {
+	l := loader{ctx: ctx, options: o, segments: Segments(p), out: &Producers{}}
+	if len(l.segments) == 0 {
+		return nil, fmt.Errorf("%s: %w: it has no segment", p.Display, logdir.ErrNothing)
+	}
+	if err := l.bounds(); err != nil {
+		return nil, err
+	}
+	l.begin(p)
+	if err := l.replay(); err != nil {
+		return l.out, err
+	}
+	return l.out, l.stable()
+}
+
+// Segments are all segments of a partition, also those that the options leave out.
+func Segments(p *logdir.Partition) []*logdir.Segment {
+	if len(p.Segments) == 0 {
+		return nil
+	}
+	first := p.Segments[0]
+	for first.Prev != nil {
+		first = first.Prev
+	}
+	var all []*logdir.Segment
+	for s := first; s != nil; s = s.Next {
+		all = append(all, s)
+	}
+	return all
+}
+
+// loader loads one partition.
+type loader struct {
+	ctx      context.Context
+	options  LoadOptions
+	segments []*logdir.Segment
+	out      *Producers
+	cut      []Lost // what a broker cuts off though it is there
+	// start is the checkpoint of the log start as a broker knows it while it recovers segments.
+	start int64
+	// undecided is the first offset of the earliest transaction that ended in a marker which is not replicated yet.
+	undecided    int64
+	hasUndecided bool
+}
+
+// bounds finds where the log begins and ends.
+func (l *loader) bounds() error {
+	first, last := l.segments[0], l.segments[len(l.segments)-1]
+	out := l.out
+	end, err := l.logEnd(last)
+	if err != nil {
+		return err
+	}
+	out.LogStart, out.LogEnd = first.Base, end
+	if start := l.options.LogStart; start != nil {
+		out.LogStart = max(out.LogStart, *start)
+	}
+	// A log that ends before its beginning is begun anew there.
+	out.LogEnd = max(out.LogEnd, out.LogStart)
+	out.HighWatermark = out.LogEnd
+	if mark := l.options.HighWatermark; mark != nil {
+		out.HighWatermark = mark(out.LogStart, out.LogEnd)
+	}
+	return nil
+}
+
+// logEnd is the offset behind the last batch that can be read. After a clean stop it is what a broker takes for it: where the last
+// entry of the index leads nowhere, that is the beginning of the segment, and its records are overwritten.
+func (l *loader) logEnd(last *logdir.Segment) (int64, error) {
+	end := last.Base
+	err := ReadBatches(l.ctx, last, math.MaxInt64, nil, func(b *format.Batch, _ *format.Hole) bool {
+		if b != nil && (l.options.Clean || b.Valid()) {
+			end = max(end, b.NextOffset())
+		}
+		return true
+	})
+	if err != nil || !l.options.Clean || end == last.Base || last.Index == nil {
+		return end, err
+	}
+	found, err := indexLeads(last)
+	if err == nil && !found {
+		l.cut = []Lost{{First: last.Base, Last: end - 1}}
+		end = last.Base
+	}
+	return end, err
+}
+
+// indexLeads reports whether a read from the last entry of the index finds a batch (LogSegment.readNextOffset).
+func indexLeads(seg *logdir.Segment) (found bool, err error) {
+	err = seg.Index.View(func(raw []byte) error {
+		x := format.NewOffsetIndex(raw, seg.Base)
+		if x.Len() == 0 {
+			found = true
+			return nil
+		}
+		target := x.Entry(x.Len() - 1).Offset
+		pos := max(0, int64(x.Lookup(target).Position))
+		return seg.Log.View(func(data []byte) error {
+			for b, err := format.DecodeBatch(data, pos); err == nil; b, err = format.DecodeBatch(data, b.End()) {
+				if b.LastOffset >= target {
+					found = true
+					return nil
+				}
+			}
+			return nil
+		})
+	})
+	return found, err
+}
+
+// recovers reports whether a broker reads a segment anew when it starts, whatever snapshots there are: its index is missing, or
+// there was no clean stop and it was not flushed.
+func (l *loader) recovers(s *logdir.Segment) bool {
+	point := l.options.RecoveryPoint
+	return s.Index == nil || !l.options.Clean && point != nil && s.Base >= floorSegment(l.segments, *point).Base
+}
+
+// begin loads the newest snapshot that a broker would use.
+func (l *loader) begin(p *logdir.Partition) {
+	out := l.out
+	files, above, upTo := usableSnapshots(p, l.segments), out.LogStart, out.LogEnd
+	if start := l.options.LogStart; start != nil {
+		l.start = *start
+	}
+	if i := slices.IndexFunc(l.segments, l.recovers); i >= 0 {
+		files, above, upTo = snapshots(p), l.start, l.segments[i].Base
+	} else if len(files) == 0 && l.options.Clean {
+		out.Trusting, above = true, out.LogEnd
+	}
+	l.empty(above)
+	if out.LogEnd == out.LogStart {
+		l.empty(out.LogEnd) // what snapshots say of an empty log does not count
+		return
+	}
+	for _, f := range slices.Backward(files) {
+		if f.Name.Base > upTo || f.Name.Base <= above {
+			continue
+		}
+		raw, err := f.ReadSmall()
+		var snapshot format.ProducerSnapshot
+		if err == nil {
+			if snapshot, err = format.DecodeProducerSnapshot(raw); err != nil {
+				err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
+			}
+		}
+		if err == nil {
+			out.Snapshot, out.From = f, f.Name.Base
+			out.ProducerState = format.LoadProducerState(&snapshot, f.Name.Base, math.MinInt64)
+			return
+		}
+		out.Unusable = append(out.Unusable, logdir.Problem{Display: f.Display, Err: err})
+	}
+}
+
+// empty begins with no producer at an offset.
+func (l *loader) empty(offset int64) {
+	l.out.ProducerState, l.out.From, l.out.Snapshot = format.NewProducerState(offset), offset, nil
+}
+
+// floorSegment is the segment that holds the offset, the first if it is below all.
+func floorSegment(segments []*logdir.Segment, offset int64) *logdir.Segment {
+	n, _ := slices.BinarySearchFunc(segments, offset, func(s *logdir.Segment, offset int64) int {
+		if s.Base > offset {
+			return 1
+		}
+		return -1
+	})
+	return segments[max(0, n-1)]
+}
+
+// snapshots are all snapshots of a partition, by offset.
+func snapshots(p *logdir.Partition) []*logdir.File {
+	var files []*logdir.File
+	for _, f := range p.All() {
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
+			files = append(files, f)
+		}
+	}
+	slices.SortFunc(files, func(a, b *logdir.File) int { return cmp.Compare(a.Name.Base, b.Name.Base) })
+	return files
+}
+
+// usableSnapshots are those that a broker keeps at its start, by offset (ProducerStateManager.removeStraySnapshots): where a
+// segment begins, and of the others the newest if it lies in the last segment.
+func usableSnapshots(p *logdir.Partition, segments []*logdir.Segment) []*logdir.File {
+	bases := map[int64]bool{}
+	for _, s := range segments {
+		bases[s.Base] = true
+	}
+	all := snapshots(p)
+	newest := int64(-1)
+	for _, f := range all {
+		if !bases[f.Name.Base] {
+			newest = f.Name.Base
+		}
+	}
+	return slices.DeleteFunc(all, func(f *logdir.File) bool {
+		return !bases[f.Name.Base] && (f.Name.Base != newest || newest < segments[len(segments)-1].Base)
+	})
+}
+
+// replay reads the log from where the state is, to its end.
+func (l *loader) replay() error {
+	out := l.out
+	defer func() { out.Lost = append(out.Lost, l.cut...) }()
+	if out.From >= out.LogEnd {
+		return nil
+	}
+	holes := Holes{Next: out.From, Compacted: l.options.Compacted}
+	recovered, kept := lastIndexFunc(l.segments, l.recovers), out.Snapshot != nil
+	var failed error
+	for i, seg := range l.segments {
+		whole, start := i <= recovered && l.recovers(seg), l.start
+		if i > recovered {
+			start = out.LogStart
+		}
+		if i > recovered && recovered >= 0 && l.options.Clean && !kept {
+			out.Trusting = true // what was recovered lies below the log's beginning, and left no snapshot
+			l.empty(out.LogEnd)
+			return failed
+		}
+		if seg.Next != nil && seg.Next.Base <= out.From && !whole || seg.Base >= out.LogEnd {
+			continue
+		}
+		if out.End() < start || out.End() == start && out.Len() > 0 {
+			l.empty(start) // a snapshot of the beginning is none
+			holes = Holes{Next: start, Compacted: holes.Compacted}
+		}
+		from := max(out.End(), start)
+		if whole {
+			from = seg.Base
+		}
+		err := ReadBatches(l.ctx, seg, from, l.options.Progress, func(b *format.Batch, h *format.Hole) bool {
+			if b == nil {
+				holes.Hole(h)
+			} else if b.LastOffset >= from && holes.Batch(b) {
+				l.append(b)
+			}
+			return true
+		})
+		if err != nil {
+			holes.Broken()
+			failed = cmp.Or(failed, err)
+		}
+		l.hasUndecided = l.hasUndecided && i > recovered
+		kept = kept || out.End() > l.start
+	}
+	out.Lost = holes.End()
+	return failed
+}
+
+func lastIndexFunc[T any](list []T, is func(T) bool) int {
+	for i, e := range slices.Backward(list) {
+		if is(e) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l *loader) append(b *format.Batch) {
+	ev, err := l.out.Append(b, l.options.Records)
+	if err != nil && l.out.Refused == nil {
+		l.out.Refused = err
+	}
+	if ev.Ended && ev.Txn.LastOffset >= l.out.HighWatermark && (!l.hasUndecided || ev.Txn.FirstOffset < l.undecided) {
+		l.undecided, l.hasUndecided = ev.Txn.FirstOffset, true
+	}
+}
+
+// stable finds the last stable offset. A broker takes the first offset of the batch that holds it, or comes next.
+func (l *loader) stable() error {
+	out := l.out
+	out.LastStable = out.HighWatermark
+	first, open := out.FirstOpen()
+	if l.hasUndecided && (!open || l.undecided < first) {
+		first, open = l.undecided, true
+	}
+	if !open {
+		return nil
+	}
+	first = max(first, out.LogStart)
+	for seg := floorSegment(l.segments, first); seg != nil; seg = seg.Next {
+		found := false
+		err := ReadBatches(l.ctx, seg, first, nil, func(b *format.Batch, _ *format.Hole) bool {
+			if b != nil && b.LastOffset >= first {
+				out.LastStable, found = min(b.BaseOffset, out.HighWatermark), true
+			}
+			return !found
+		})
+		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
