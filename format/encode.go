@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"math/bits"
 
 	"github.com/klauspost/compress/gzip"
@@ -58,6 +59,27 @@ func AppendRecord(dst []byte, r *Record, timestampDelta int64, offsetDelta int32
 	}
 	dst = binary.AppendVarint(dst, int64(r.HeaderCount))
 	return append(dst, r.Headers...)
+}
+
+// AppendBatch appends a record batch (magic 2) with the header of b, of which Raw, the length and the checksum are made, and the
+// bytes of its records behind the header, compressed as the attributes say.
+func AppendBatch(dst []byte, b *Batch, records []byte) []byte {
+	start := len(dst)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.BaseOffset))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(BatchHeaderSize-LogOverhead+len(records)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.LeaderEpoch))
+	dst = append(dst, 2, 0, 0, 0, 0) // magic, room for the checksum
+	dst = binary.BigEndian.AppendUint16(dst, uint16(b.Attributes))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.LastOffsetDelta))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.BaseTimestamp))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.MaxTimestamp))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.ProducerID))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(b.ProducerEpoch))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.BaseSequence))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.Count))
+	dst = append(dst, records...)
+	binary.BigEndian.PutUint32(dst[start+17:], crc32.Checksum(dst[start+21:], castagnoli))
+	return dst
 }
 
 // Blocks as Kafka's writers cut them, in bytes.

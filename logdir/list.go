@@ -107,7 +107,7 @@ func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 			d.Partitions = append(d.Partitions, p)
 		}
 	}
-	slices.SortStableFunc(d.Partitions, comparePartitions)
+	slices.SortStableFunc(d.Partitions, ComparePartitions)
 	d.Narrowed = o.opts.Narrows()
 	return d
 }
@@ -166,9 +166,9 @@ func namesOf(dirs []subdir) []string {
 	return names
 }
 
-// comparePartitions orders by topic, then number, then the whole name, so that orders-10 comes after orders-9, and
+// ComparePartitions orders by topic, then number, then the whole name, so that orders-10 comes after orders-9, and
 // orders-3.…-delete after orders-3.
-func comparePartitions(a, b *Partition) int {
+func ComparePartitions(a, b *Partition) int {
 	return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition),
 		strings.Compare(a.Name, b.Name))
 }

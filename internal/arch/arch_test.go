@@ -73,6 +73,7 @@ var onlyImporter = []struct {
 	{"golang.org/x/sys/unix", []string{"logdir"}, "mappings are logdir's"},
 	{"github.com/klauspost/compress", []string{"format"}, "codecs are format's, with their bounds"},
 	{"github.com/pierrec/lz4", []string{"format"}, "codecs are format's, with their bounds"},
+	{"github.com/cespare/xxhash", []string{"format"}, "digests are defined beside the layouts that they are of"},
 	{"runtime/debug", []string{"logdir", "cmd", "format"}, "the fault guard is logdir's; cmd reads the build's version; format lets go of memory before a very large batch"},
 	{"unsafe", []string{"logdir"}, "nothing but a mapping needs it"},
 	{"testing", []string{"internal/fixture"}, "tests do not belong into the program"},

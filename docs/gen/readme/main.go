@@ -1,7 +1,11 @@
 // Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a line
 // "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it took is left
 // out. The commands run in the folder given or, if the line before the block is <!-- damage: RECIPE -->, beside a partition
-// directory damaged by that recipe of testdata/damage.
+// directory damaged by that recipe of testdata/damage. The comment may have several such steps, with semicolons between:
+//
+//	damage: RECIPE [DEST]   a damaged partition
+//	copy: CASE [DEST]       a folder of testdata/logdirs
+//	step: DIR STEP          one more step, in the language of the recipes
 //
 // Pipes into head and grep are understood ("| head -5", "| grep delta"), so that an example can be short.
 package main
@@ -11,6 +15,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -56,7 +61,7 @@ func rewriteFile(file, folder string) error {
 }
 
 var (
-	consoleBlock = regexp.MustCompile("(?ms)^(?:<!-- damage: ([a-z0-9-]+) -->\n)?```console\n.*?^```$")
+	consoleBlock = regexp.MustCompile("(?ms)^(?:<!-- ((?:damage|copy|step): [^\n]+) -->\n)?```console\n.*?^```$")
 	timeTaken    = regexp.MustCompile(`(?m); [0-9.]+ (µs|ms|s|min)$`)
 )
 
@@ -72,9 +77,9 @@ func rewrite(text string) (string, error) {
 }
 
 // rewriteBlock runs the commands of one block.
-func rewriteBlock(block, recipe string) (string, error) {
-	if recipe != "" {
-		leave, err := enterDamaged(recipe)
+func rewriteBlock(block, steps string) (string, error) {
+	if steps != "" {
+		leave, err := enter(steps)
 		if err != nil {
 			return block, err
 		}
@@ -99,12 +104,8 @@ func rewriteBlock(block, recipe string) (string, error) {
 	return b.String(), nil
 }
 
-// enterDamaged changes into a temporary folder with the damaged partition, until leave is called.
-func enterDamaged(recipe string) (leave func(), err error) {
-	r, err := fixture.FindRecipe(recipe)
-	if err != nil {
-		return nil, err
-	}
+// enter changes into a temporary folder with what the steps make there, until leave is called.
+func enter(steps string) (leave func(), err error) {
 	home, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -117,12 +118,35 @@ func enterDamaged(recipe string) (leave func(), err error) {
 		_ = os.Chdir(home)
 		_ = os.RemoveAll(tmp)
 	}
-	dir := filepath.Join(tmp, path.Base(r.Base))
-	if err := errors.Join(fixture.Copy(dir, r.Base), fixture.ApplyTo(dir, r.Steps), os.Chdir(tmp)); err != nil {
+	for step := range strings.SplitSeq(steps, "; ") {
+		if err := prepare(tmp, step); err != nil {
+			leave()
+			return nil, fmt.Errorf("%s: %w", step, err)
+		}
+	}
+	if err := os.Chdir(tmp); err != nil {
 		leave()
 		return nil, err
 	}
 	return leave, nil
+}
+
+// prepare does one step in a folder.
+func prepare(dir, step string) error {
+	verb, rest, _ := strings.Cut(step, ": ")
+	what, to, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "copy":
+		return fixture.Copy(filepath.Join(dir, cmp.Or(to, path.Base(what))), what)
+	case "step":
+		return fixture.ApplyTo(filepath.Join(dir, what), to)
+	}
+	r, err := fixture.FindRecipe(what)
+	if err != nil {
+		return err
+	}
+	to = filepath.Join(dir, cmp.Or(to, path.Base(r.Base)))
+	return errors.Join(fixture.Copy(to, r.Base), fixture.ApplyTo(to, r.Steps))
 }
 
 var (

@@ -1,0 +1,165 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kseg/compare"
+	"kseg/logdir"
+	"kseg/render"
+)
+
+// compareOptions are the flags of kseg compare.
+type compareOptions struct {
+	operandOptions
+	outputOptions
+	workOptions
+	level string
+	state bool
+}
+
+// AddFlags defines the flags of compare.
+func (o *compareOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "What to compare", func(fs *pflag.FlagSet) {
+		o.level = "records"
+		fs.Var(newEnum(&o.level, "batches", "records"), "level", "what has to be the same; with batches the exit code is 1 too where "+
+			"the same records are stored otherwise")
+		fs.BoolVar(&o.state, "state", false, "compare leader epochs and producer snapshots too")
+	})
+	o.operandOptions.AddFlags(fs)
+	o.outputOptions.AddFlags(fs, "text", "table", "json")
+	o.workOptions.AddFlags(fs)
+}
+
+func newCompareCommand(env *Env) *cobra.Command {
+	var o compareOptions
+	c := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Say whether two copies hold the same records, and from which offset they do not",
+		Example: `  kseg compare broker1/orders-0 broker2/orders-0    # two replicas
+  kseg compare /var/lib/kafka/data /backup/data     # every partition of two log directories
+  kseg compare --level batches before after         # byte for byte, not only the same records
+  kseg compare --state -o json data1 data2 | jq 'select(.result == "diverged")'`,
+		Long: `Compares the records of two partitions, or of the partitions with the same names in two log directories: offset,
+timestamp, key, value, headers, producer and flags, whatever batches, codecs or versions they are stored in. Only offsets
+that both logs have are judged.
+
+  identical      the same batches, byte for byte
+  same records   recompressed, converted, in other batches, or under other leader epochs
+  a (b) is ahead one is a prefix of the other: replication lags, or a live log is still growing
+  compacted      only records are missing that the log cleaner may take
+  diverged       records of the same offset are different
+  damaged        bytes that can't be read, or records gone without a trace of the cleaner
+  only in a (b)  the other log directory does not have the partition
+
+The exit code is 1 for a difference that replication, retention and compaction don't explain: the last four. The end that a
+killed broker leaves is no difference. With leader-epoch-checkpoint on both sides it is said where a follower
+would have cut its log.`,
+		Args: cobra.MatchAll(needPaths, twoPaths),
+		RunE: func(c *cobra.Command, args []string) error { return runCompare(c.Context(), env, &o, args) },
+	}
+	o.AddFlags(c.Flags())
+	return c
+}
+
+// twoPaths is the Args of a verb for two operands.
+func twoPaths(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usageErrorf("compare takes two paths, and there %s", map[bool]string{true: "is one", false: fmt.Sprintf("are %d", len(args))}[len(args) == 1])
+	}
+	return nil
+}
+
+func runCompare(ctx context.Context, env *Env, o *compareOptions, args []string) error {
+	set, err := o.open(args, &o.workOptions)
+	if err != nil {
+		return err
+	}
+	incomplete := env.report(set.Problems)
+	if len(set.Operands) != 2 || set.Operands[0].Err != nil || set.Operands[1].Err != nil {
+		return errors.Join(incomplete, logdir.ErrNothing)
+	}
+	pairs, err := compare.Pairs(set.Operands[0], set.Operands[1])
+	if err != nil {
+		return errors.Join(incomplete, err)
+	}
+	bar := o.progress(env, totalBytes(set))
+	w := compareWriter{env: env, o: o, theme: o.theme(env), incomplete: incomplete}
+	if o.Format == "table" {
+		w.table = render.NewTable(env.Stdout, w.theme, compare.Columns()...)
+	}
+	for c := range compare.Run(ctx, pairs, compare.Options{State: o.state, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Progress: bar.Add}) {
+		w.add(c)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	bar.Clear()
+	return w.finish()
+}
+
+// compareWriter prints comparisons: JSON as they come, text when all are there, those that hurt most first.
+type compareWriter struct {
+	env        *Env
+	o          *compareOptions
+	theme      render.Theme
+	table      *render.Table
+	summary    compare.Summary
+	kept       []*compare.Comparison
+	incomplete error
+	buf        []byte
+}
+
+func (w *compareWriter) add(c *compare.Comparison) {
+	batches := w.o.level == "batches"
+	w.summary.Add(c, batches)
+	for _, err := range c.NotRead {
+		w.env.notef("%s", render.Escaped(err.Error()))
+		w.incomplete = errIncomplete
+	}
+	if c.Unjudged() {
+		w.incomplete = errIncomplete
+	}
+	switch {
+	case w.o.Format == "json":
+		w.buf = c.AppendJSON(w.buf[:0])
+		// A failed write is kept by the output, and ends in its exit code.
+		_, _ = w.env.Stdout.Write(w.buf)
+	case !w.o.Quiet || !c.Explained(batches):
+		w.kept = append(w.kept, c)
+	}
+}
+
+func (w *compareWriter) finish() error {
+	compare.Sort(w.kept)
+	for _, c := range w.kept {
+		if w.table != nil {
+			w.table.Row(c.Row(w.theme)...)
+			continue
+		}
+		w.buf = c.AppendText(w.buf[:0], w.theme, w.env.Width)
+		if _, err := w.env.Stdout.Write(w.buf); err != nil {
+			return errors.Join(err, w.incomplete)
+		}
+	}
+	if w.table != nil {
+		if err := w.table.Flush(); err != nil {
+			return errors.Join(err, w.incomplete)
+		}
+	}
+	if !w.o.Quiet || w.summary.Unexplained > 0 {
+		word, rest, _ := strings.Cut(w.summary.Text(), ":")
+		theme := w.o.noteTheme(w.env)
+		paint := theme.Good
+		if w.summary.Unexplained > 0 {
+			paint = theme.Bad
+		}
+		fmt.Fprintf(w.env.Stderr, "%s:%s\n", paint(word), rest)
+	}
+	return result(w.summary.Unexplained > 0, w.incomplete)
+}

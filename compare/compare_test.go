@@ -1,0 +1,249 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"kseg/format"
+	"kseg/internal/fixture"
+	"kseg/logdir"
+)
+
+// rec is a record of a synthetic log.
+type rec struct {
+	offset, time int64
+	key, value   string // "": null
+}
+
+// logOf are records with keys of which there are so many.
+func logOf(n, keys int) []rec {
+	all := make([]rec, n)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range all {
+		all[i] = rec{int64(i), 1_700_000_000_000 + int64(i)*10, fmt.Sprintf("k%d", r.IntN(keys)), fmt.Sprintf("value %d of it", i)}
+	}
+	return all
+}
+
+// batchOfRecords is a batch from the offset first to last, whichever of its records there are.
+func batchOfRecords(records []rec, first, last int64, epoch int32, codec format.Codec) []byte {
+	var body []byte
+	start := records[0].time
+	for _, r := range records {
+		record := format.Record{Key: bytesOf(r.key), Value: bytesOf(r.value)}
+		body = format.AppendRecord(body, &record, r.time-start, int32(r.offset-first))
+	}
+	var c format.Compressor
+	packed, err := c.Compress(codec, body)
+	if err != nil {
+		panic(err)
+	}
+	return format.AppendBatch(nil, &format.Batch{BaseOffset: first, LastOffsetDelta: int32(last - first), LeaderEpoch: epoch,
+		Attributes: int16(codec), BaseTimestamp: start, MaxTimestamp: records[len(records)-1].time, ProducerID: -1, ProducerEpoch: -1,
+		BaseSequence: -1, Count: int32(len(records))}, packed)
+}
+
+func bytesOf(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}
+
+// write makes a partition of records in batches of so many offsets, in segments of so many batches.
+func write(t *testing.T, records []rec, size, segment int64, epoch int32, codec format.Codec) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "t-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	logs := map[int64][]byte{}
+	for len(records) > 0 {
+		first := records[0].offset / size * size
+		n, _ := slices.BinarySearchFunc(records, first+size, func(r rec, o int64) int { return int(r.offset - o) })
+		last := first + size - 1
+		if n == len(records) {
+			last = records[n-1].offset
+		}
+		base := first / (size * segment) * (size * segment)
+		logs[base] = append(logs[base], batchOfRecords(records[:n], first, last, epoch, codec)...)
+		records = records[n:]
+	}
+	for base, data := range logs {
+		if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, format.KindLog)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// compareDirs compares two partitions.
+func compareDirs(t *testing.T, a, b string) *Comparison {
+	t.Helper()
+	set, err := logdir.Open([]string{a, b}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs, err := Pairs(set.Operands[0], set.Operands[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range Run(context.Background(), pairs, Options{Jobs: 2, MaxBatchBytes: 1 << 24}) {
+		return c
+	}
+	return nil
+}
+
+// The same records are told as such, however they are stored.
+func TestStoredOtherwise(t *testing.T) {
+	records := logOf(600, 50)
+	a := write(t, records, 6, 10, 0, format.CodecNone)
+	for _, c := range []struct {
+		name          string
+		size, segment int64
+		epoch         int32
+		codec         format.Codec
+		want          Result
+	}{
+		{"as it is", 6, 10, 0, format.CodecNone, Identical},
+		{"segments", 6, 25, 0, format.CodecNone, Identical},
+		{"batches", 15, 10, 0, format.CodecNone, SameRecords},
+		{"gzip", 6, 10, 0, format.CodecGzip, SameRecords},
+		{"zstd in other batches", 9, 10, 0, format.CodecZstd, SameRecords},
+		{"epoch", 6, 10, 3, format.CodecNone, SameRecords},
+	} {
+		got := compareDirs(t, a, write(t, records, c.size, c.segment, c.epoch, c.codec))
+		if got.Result != c.want || got.Same != 600 || !got.Explained(false) || got.Explained(true) != (c.want == Identical) {
+			t.Errorf("%s: %s, %d records", c.name, got.Result, got.Same)
+		}
+		if got.EpochsDiffer != (c.epoch != 0) {
+			t.Errorf("%s: epochs differ: %t", c.name, got.EpochsDiffer)
+		}
+	}
+}
+
+// A log that ends earlier or begins later holds the same in what both have.
+func TestOtherEnds(t *testing.T) {
+	records := logOf(300, 1000)
+	a := write(t, records, 6, 5, 0, format.CodecNone)
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		from, to := r.Int64N(2)*150, 160+r.Int64N(141)
+		got := compareDirs(t, a, write(t, records[from:to], []int64{6, 10}[seed%2], 5, 0, format.CodecNone))
+		want := AAhead
+		if to == 300 && seed%2 == 0 {
+			want = Identical
+		}
+		if got.Result != want || got.SharedFrom != from || got.SharedTo != to-1 || got.Same != to-from {
+			t.Errorf("from %d to %d: %s, %d–%d, %d", from, to, got.Result, got.SharedFrom, got.SharedTo, got.Same)
+		}
+	}
+}
+
+// The offset at which two histories part is found, in whatever batches they are, and so is a single changed record.
+func TestDivergence(t *testing.T) {
+	records := logOf(300, 1000)
+	a := write(t, records, 6, 5, 0, format.CodecNone)
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		at, alone := r.Int64N(300), seed%2 == 0
+		other := slices.Clone(records)
+		for i := at; i < 300 && (i == at || !alone); i++ {
+			other[i].value = "another"
+		}
+		got := compareDirs(t, a, write(t, other, []int64{6, 10, 14}[seed%3], 5, 0, format.CodecNone))
+		differ := 300 - at
+		if alone {
+			differ = 1
+		}
+		if got.Result != Diverged || got.DivergedAt != at || got.Differ != differ || got.A.Diverged != 300-at || got.B.Diverged != 300-at {
+			t.Errorf("at %d: %s at %d, %d differ, %d and %d from there on", at, got.Result, got.DivergedAt, got.Differ, got.A.Diverged, got.B.Diverged)
+		}
+		if got.ABatch == nil || got.ABatch.BaseOffset > at || got.ABatch.LastOffset < at || got.BBatch == nil || got.BBatch.LastOffset < at {
+			t.Errorf("at %d: the batches are %+v and %+v", at, got.ABatch, got.BBatch)
+		}
+	}
+}
+
+// compacted keeps the last record of each key below an offset.
+func compacted(records []rec, below int64) []rec {
+	last := map[string]int64{}
+	for _, r := range records {
+		if r.offset < below {
+			last[r.key] = r.offset
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(records), func(r rec) bool { return r.offset < below && last[r.key] != r.offset })
+}
+
+// What a cleaner takes is no loss, in batches that show that it was there and in those that do not; what it would keep is.
+func TestCompaction(t *testing.T) {
+	records := logOf(600, 40)
+	clean := compacted(records, 480)
+	for _, size := range []int64{1, 6} {
+		a, b := write(t, records, size, 1000, 0, format.CodecNone), write(t, clean, size, 1000, 0, format.CodecNone)
+		got := compareDirs(t, a, b)
+		if got.Result != Compacted || got.B.Missing != int64(len(records)-len(clean)) || got.B.Lost != 0 {
+			t.Errorf("%d a batch: %s, %d missing, %d lost", size, got.Result, got.B.Missing, got.B.Lost)
+		}
+		// Two rounds of the cleaner.
+		further := compareDirs(t, write(t, compacted(records, 240), size, 1000, 0, format.CodecNone), b)
+		if further.Result != Compacted || further.A.Lost+further.B.Lost != 0 {
+			t.Errorf("%d a batch, cleaned further: %s", size, further.Result)
+		}
+		// The last record of a key is gone.
+		short := slices.DeleteFunc(slices.Clone(clean), func(r rec) bool { return r.key == "k7" })
+		if got := compareDirs(t, a, write(t, short, size, 1000, 0, format.CodecNone)); got.Result != Damaged || got.B.Lost == 0 {
+			t.Errorf("%d a batch, a key gone: %s, %d lost", size, got.Result, got.B.Lost)
+		}
+	}
+	// A stretch without any trace of a cleaner.
+	hole := slices.DeleteFunc(slices.Clone(records), func(r rec) bool { return r.offset >= 60 && r.offset < 72 })
+	got := compareDirs(t, write(t, records, 6, 100, 0, format.CodecNone), write(t, hole, 6, 100, 0, format.CodecNone))
+	if got.Result != Damaged || got.B.Lost != 12 || got.B.FirstLost != 60 {
+		t.Errorf("a hole: %s, %d lost from %d", got.Result, got.B.Lost, got.B.FirstLost)
+	}
+}
+
+// No damage of the collection is taken for another history, but for the few where the checksum vouches for other records.
+func TestDamageIsNoDivergence(t *testing.T) {
+	vouched := map[string]bool{"producer-sequence-gap-crc-fixed": true, "producer-epoch-back-crc-fixed": true, "txn-marker-flip-type-crc-fixed": true,
+		"baseoffset-plus1": true, "baseoffset-below-segment": true}
+	for _, r := range fixture.Recipes(t) {
+		got := compareDirs(t, fixture.Dir(t, r.Base), fixture.Damaged(t, r.Name))
+		if (got.Result == Diverged) != vouched[r.Name] {
+			t.Errorf("%s: %s at %d", r.Name, got.Result, got.DivergedAt)
+		}
+	}
+}
+
+// Where a follower cuts its log, by the rules of KIP-101 and KIP-279.
+func TestTruncation(t *testing.T) {
+	cache := func(end int64, entries ...int64) epochCache {
+		c := epochCache{end: end}
+		for i := 0; i < len(entries); i += 2 {
+			c.entries = append(c.entries, format.EpochEntry{Epoch: int32(entries[i]), StartOffset: entries[i+1]})
+		}
+		return c
+	}
+	for _, c := range []struct {
+		follower, leader epochCache
+		want             int64
+	}{
+		{cache(120, 0, 0), cache(116, 0, 0, 1, 108), 108},
+		{cache(120, 0, 0), cache(120, 0, 0), 120},
+		{cache(130, 0, 0), cache(120, 0, 0), 120},
+		{cache(120, 0, 0, 2, 100), cache(140, 0, 0, 1, 90, 3, 110), 90}, // the leader never saw epoch 2
+		{cache(120, 0, 0, 1, 80, 2, 100), cache(140, 0, 0, 1, 80, 3, 95), 95},
+		{cache(50, 4, 0), cache(60, 6, 10), 10},
+	} {
+		if got := c.follower.truncate(c.leader); got != c.want {
+			t.Errorf("%v after %v: %d, want %d", c.follower, c.leader, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// Batch is where a batch stands and what its header says, as far as a report tells of it.
+type Batch struct {
+	File          string // as the user would name it
+	Segment       int64  // the base offset that the file's name tells
+	Pos           int64
+	Size          int64
+	BaseOffset    int64
+	LastOffset    int64
+	Count         int32 // −1 for a wrapper of magic 0 or 1
+	LeaderEpoch   int32 // −1: none
+	MaxTimestamp  int64 // −1: none
+	ProducerID    int64 // −1: none
+	ProducerEpoch int16
+	BaseSequence  int32
+	Codec         format.Codec
+	Magic         int8
+}
+
+func batchOf(log *logdir.File, b *format.Batch) *Batch {
+	return &Batch{File: log.Display, Segment: log.Name.Base, Pos: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset, Count: b.Count,
+		LeaderEpoch: b.LeaderEpoch, MaxTimestamp: b.MaxTimestamp, ProducerID: b.ProducerID, ProducerEpoch: b.ProducerEpoch,
+		BaseSequence: b.BaseSequence, Codec: b.Codec(), Magic: b.Magic}
+}
+
+// record is what a comparison knows of one record.
+type record struct {
+	offset int64
+	sum    uint64
+	key    uint64
+	kind   recordKind
+}
+
+type recordKind uint8
+
+const (
+	keyed     recordKind = iota
+	noKey                // of no key
+	tombstone            // a key, no value
+	marker               // a control record
+	abort                // a control record that ends a transaction as aborted
+)
+
+// side is one of the two logs, batch by batch and record by record.
+type side struct {
+	next    func() (chunk, bool)
+	stop    func()
+	chunk   chunk
+	batch   *format.Batch // the present one, nil at the end
+	at      int           // its index in the chunk
+	opened  bool          // its records are in records
+	records []record
+	left    []record // those not yet taken
+	reader  *format.RecordReader
+	digest  format.RecordDigest
+
+	expected int64 // behind the last sound batch
+	// Records of the offsets from doubtFrom to doubtTo, exclusive, may have been lost to the damage that was met last.
+	doubtFrom, doubtTo int64
+
+	count     int64 // records so far
+	compacted bool  // the cleaner has been here
+	damages   []Place
+	notRead   []error
+}
+
+// Place is a byte of a file.
+type Place struct {
+	File string
+	Pos  int64
+}
+
+// most bounds how many places of damage are remembered; one is told, and how many there are.
+const most = 1000
+
+func newSide(ctx context.Context, segments []*logdir.Segment, opts *Options) *side {
+	s := &side{reader: format.NewRecordReader(opts.MaxBatchBytes, nil)}
+	s.next, s.stop = iter.Pull(iter.Seq[chunk](chunks(ctx, segments, opts.Progress)))
+	if len(segments) > 0 {
+		s.expected = segments[0].Base
+	}
+	return s
+}
+
+// advance goes to the next sound batch.
+func (s *side) advance() {
+	if s.batch != nil {
+		s.expected = max(s.expected, s.batch.NextOffset())
+		s.count += s.recordsOf(s.batch)
+	}
+	for s.step() {
+		if s.batch.LastOffset >= s.expected {
+			break
+		}
+		// Its offsets were there before: it is a double, or out of its place.
+		s.damaged(s.batch.Pos)
+	}
+	if s.batch == nil {
+		return
+	}
+	s.doubtTo = min(s.doubtTo, s.batch.BaseOffset)
+	if b := s.batch; !b.Legacy() && (b.HasDeleteHorizon() || int64(b.Count) != int64(b.LastOffsetDelta)+1) {
+		s.compacted = true
+	}
+}
+
+// step goes to the next batch that is sound by itself. It is false at the end.
+func (s *side) step() bool {
+	s.opened, s.records, s.left = false, s.records[:0], nil
+	s.at++
+	for s.at >= len(s.chunk.batches) {
+		var ok bool
+		if s.chunk, ok = s.next(); !ok {
+			s.batch, s.chunk.batches, s.at = nil, nil, 0
+			return false
+		}
+		s.at = 0
+		if s.chunk.err != nil {
+			s.notRead = append(s.notRead, s.chunk.err)
+			s.doubt()
+		}
+		if s.chunk.damaged {
+			s.doubt()
+			s.damaged(s.chunk.pos)
+		}
+	}
+	s.batch = &s.chunk.batches[s.at]
+	return true
+}
+
+func (s *side) damaged(pos int64) {
+	if len(s.damages) < most {
+		s.damages = append(s.damages, Place{s.chunk.log.Display, pos})
+	}
+}
+
+// recordsOf counts the records of a batch, by its header if that tells.
+func (s *side) recordsOf(b *format.Batch) int64 {
+	if s.opened {
+		return int64(len(s.records))
+	}
+	if b.Count >= 0 {
+		return int64(b.Count)
+	}
+	s.open()
+	return int64(len(s.records))
+}
+
+// open reads the records of the present batch.
+func (s *side) open() {
+	if s.opened {
+		return
+	}
+	s.opened, s.records = true, s.records[:0]
+	b := s.batch
+	s.reader.Reset(b)
+	var r format.Record
+	for s.reader.Next(&r) {
+		s.records = append(s.records, record{r.Offset, s.digest.Sum(b, &r), format.KeyDigest(r.Key), kindOf(b, &r)})
+	}
+	s.left = s.records
+	switch err := s.reader.Err(); {
+	case err == nil || s.reader.Unnoticed(true):
+	case errors.Is(err, format.ErrTooLarge):
+		s.notRead = append(s.notRead, tooLarge(s.chunk.log, b, err))
+	default:
+		s.damaged(b.Pos)
+	}
+	if s.reader.Err() != nil && !s.reader.Unnoticed(true) {
+		s.doubtFrom, s.doubtTo = b.BaseOffset, b.NextOffset()
+	}
+}
+
+func kindOf(b *format.Batch, r *format.Record) recordKind {
+	switch {
+	case b.Control():
+		if m, err := format.DecodeTxnMarker(0, r.Key, r.Value); err == nil && m.Abort {
+			return abort
+		}
+		return marker
+	case r.Key == nil:
+		return noKey
+	case r.Value == nil:
+		return tombstone
+	}
+	return keyed
+}
+
+// fresh reports whether no record of the present batch was taken.
+func (s *side) fresh() bool { return !s.opened || len(s.left) == len(s.records) }
+
+// head is the next record, nil at the end of the log. It passes over batches without records.
+func (s *side) head() *record {
+	for s.batch != nil {
+		if s.open(); len(s.left) > 0 {
+			return &s.left[0]
+		}
+		s.advance()
+	}
+	return nil
+}
+
+// take goes behind the head.
+func (s *side) take() {
+	if s.left = s.left[1:]; len(s.left) == 0 {
+		s.advance()
+	}
+}
+
+// doubt: what comes next may be missing because of damage.
+func (s *side) doubt() { s.doubtFrom, s.doubtTo = s.expected, math.MaxInt64 }
+
+// inDoubt reports whether a record of an offset that was passed over may have been lost to damage.
+func (s *side) inDoubt(offset int64) bool { return offset >= s.doubtFrom && offset < s.doubtTo }

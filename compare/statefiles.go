@@ -1,0 +1,103 @@
+package compare
+
+import (
+	"fmt"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// StateDifference is a state file of which the two sides tell different things.
+type StateDifference struct {
+	File string
+	What string // a clause
+	A, B string
+	// Contradicts is true if no lag and no other history of compaction explains it.
+	Contradicts bool
+}
+
+// compareState compares the epochs and the producer snapshots of the same offset.
+func compareState(a, b *Log) []StateDifference {
+	all := compareEpochs(a, b)
+	theirs := map[int64]*logdir.File{}
+	for _, f := range snapshotsOf(b.Partition) {
+		theirs[f.Name.Base] = f
+	}
+	for _, f := range snapshotsOf(a.Partition) {
+		if other := theirs[f.Name.Base]; other != nil {
+			all = append(all, compareSnapshots(f, other)...)
+		}
+	}
+	return all
+}
+
+func snapshotsOf(p *logdir.Partition) []*logdir.File {
+	var files []*logdir.File
+	for _, f := range p.All() {
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// compareEpochs compares where the epochs begin that both know, above the later log start.
+func compareEpochs(a, b *Log) []StateDifference {
+	starts := map[int32]int64{}
+	for _, e := range epochsOf(b.Partition) {
+		starts[e.Epoch] = e.StartOffset
+	}
+	from := max(a.Start, b.Start)
+	var all []StateDifference
+	for _, e := range epochsOf(a.Partition) {
+		start, ok := starts[e.Epoch]
+		if ok && start != e.StartOffset && max(start, e.StartOffset) > from {
+			all = append(all, StateDifference{File: format.KindLeaderEpochCheckpoint.Info().Name,
+				What: fmt.Sprintf("where leader epoch %d begins", e.Epoch), A: fmt.Sprint(e.StartOffset), B: fmt.Sprint(start), Contradicts: true})
+		}
+	}
+	return all
+}
+
+// compareSnapshots compares what two snapshots of one offset say of the producers that both know: others may have expired.
+func compareSnapshots(a, b *logdir.File) []StateDifference {
+	sa, errA := readSnapshot(a)
+	sb, errB := readSnapshot(b)
+	if errA != nil || errB != nil {
+		return []StateDifference{{File: a.Name.Raw, What: "whether it can be read", A: readable(errA), B: readable(errB), Contradicts: true}}
+	}
+	theirs := make(map[int64]format.ProducerEntry, sb.Len())
+	for i := range sb.Len() {
+		e := sb.Entry(i)
+		theirs[e.ProducerID] = e
+	}
+	var all []StateDifference
+	for i := range sa.Len() {
+		e := sa.Entry(i)
+		if o, ok := theirs[e.ProducerID]; ok && o != e {
+			all = append(all, StateDifference{File: a.Name.Raw, What: fmt.Sprintf("producer %d", e.ProducerID),
+				A: producerText(e), B: producerText(o), Contradicts: true})
+		}
+	}
+	return all
+}
+
+func readSnapshot(f *logdir.File) (format.ProducerSnapshot, error) {
+	raw, err := f.ReadSmall()
+	if err != nil {
+		return format.ProducerSnapshot{}, err
+	}
+	return format.DecodeProducerSnapshot(raw)
+}
+
+func readable(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "sound"
+}
+
+func producerText(e format.ProducerEntry) string {
+	return fmt.Sprintf("epoch %d, last sequence %d at offset %d, transaction since %d", e.ProducerEpoch, e.LastSequence, e.LastOffset,
+		e.CurrentTxnFirstOffset)
+}
