@@ -2,7 +2,12 @@ package logdir
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"kseg/format"
 )
@@ -55,4 +60,17 @@ func (d *LogDir) Unchanged(later *LogDir) bool {
 
 func sameFiles(before, later []*File) bool {
 	return slices.EqualFunc(before, later, func(a, b *File) bool { return a.Name.Raw == b.Name.Raw && a.Unchanged(b) })
+}
+
+// BrokerRuns reports whether a process holds the log directory's lock, as a broker does while it runs. It is only asked for, not
+// taken.
+func (d *LogDir) BrokerRuns() bool {
+	file, err := os.OpenFile(filepath.Join(d.Path, format.KindLock.Info().Name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	err = unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK
 }

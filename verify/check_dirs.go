@@ -135,7 +135,11 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	case "deleted":
 		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted; a broker does that a minute later, or at its next start"
 	case "cleaned":
-		finding.Code, finding.Message = "leftover-cleaned", "the log cleaner did not finish this segment; a broker deletes it at its next start, and with it every .swap "+
+		if finding.Code = "leftover-cleaned"; p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
+			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is writing the segment"
+			break
+		}
+		finding.Message = "the log cleaner did not finish this segment; a broker deletes it at its next start, and with it every .swap " +
 			"of the same or a higher offset"
 	case "swap":
 		p.swap(f, &finding)
