@@ -58,12 +58,12 @@ type CleanerSettings struct {
 	MaxBatchBytes int64 // bounds what a batch may decompress to; a larger one is not read
 }
 
-// offsetMapEntry is what a key takes in the cleaner's map: an MD5 and an offset (SkimpyOffsetMap).
-const offsetMapEntry = 24
+// OffsetMapEntry is what a key takes in the cleaner's map: an MD5 and an offset (SkimpyOffsetMap).
+const OffsetMapEntry = 24
 
 // MapSlots is the number of slots of one thread's map.
 func (s *CleanerSettings) MapSlots() int64 {
-	return min(s.DedupeBytes/max(s.Threads, 1), math.MaxInt32) / offsetMapEntry
+	return min(s.DedupeBytes/max(s.Threads, 1), math.MaxInt32) / OffsetMapEntry
 }
 
 // MapKeys is the number of keys at which one thread's map counts as full.

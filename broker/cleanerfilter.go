@@ -16,7 +16,8 @@ type Removed struct {
 	NoKey      int64 // without a key, which a compacted topic must not have
 }
 
-func (r *Removed) add(o Removed) {
+// Add adds up.
+func (r *Removed) Add(o Removed) {
 	r.Superseded += o.Superseded
 	r.Tombstone += o.Tombstone
 	r.Aborted += o.Aborted
@@ -51,6 +52,7 @@ const (
 	Superseded
 	TombstoneExpired
 	Keyless
+	Aborted
 )
 
 // judge is Cleaner.shouldRetainRecord; what is dropped with its whole batch never comes here. supersededBy is the last

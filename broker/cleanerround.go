@@ -72,15 +72,26 @@ type SegmentAfter struct {
 	IndexSize, TimeIndexSize, TxnIndexSize int64
 }
 
+// CleanJob is one round of the cleaner.
+type CleanJob struct {
+	Settings *CleanerSettings
+	Range    *CleanRange
+	NowMs    int64
+	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
+	Progress func(bytes int64)
+	// Watch is called with each record that the round comes to, and what becomes of it; it may be nil.
+	Watch func(seg *CleanerSegment, b *format.Batch, rec *format.Record, v Verdict, supersededBy int64)
+}
+
 // Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
-func (l *CleanerLog) Clean(ctx context.Context, s *CleanerSettings, r *CleanRange, nowMs int64, progress func(bytes int64)) (*Round, error) {
-	c := &cleaning{ctx: ctx, log: l, settings: s, bounds: r, progress: progress, hasher: newKeyHasher(),
-		records: format.NewRecordReader(s.MaxBatchBytes, nil), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
-	c.keys = newOffsetMap(s.MapKeys())
+func (l *CleanerLog) Clean(ctx context.Context, job CleanJob) (*Round, error) {
+	c := &cleaning{CleanJob: job, ctx: ctx, log: l, hasher: newKeyHasher(), records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
+		keys: newOffsetMap(job.Settings.MapKeys()), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
 	err := c.buildMap()
 	if err == nil {
 		c.round.Keys, c.round.EndOffset = c.keys.n, c.keys.latest+1
-		c.filter = recordFilter{keys: c.keys, hasher: c.hasher, nowMs: nowMs, horizonMs: addMs(nowMs, s.DeleteRetentionMs), records: c.records}
+		c.filter = recordFilter{keys: c.keys, hasher: c.hasher, nowMs: job.NowMs, records: c.records,
+			horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
 		err = c.cleanGroups()
 	}
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
@@ -91,19 +102,17 @@ func (l *CleanerLog) Clean(ctx context.Context, s *CleanerSettings, r *CleanRang
 
 // cleaning is a round under way.
 type cleaning struct {
-	ctx      context.Context
-	log      *CleanerLog
-	settings *CleanerSettings
-	bounds   *CleanRange
-	progress func(bytes int64)
-	hasher   keyHasher
-	keys     *offsetMap
-	records  *format.RecordReader
-	filter   recordFilter
-	txns     *cleanedTxns
-	round    *Round
-	out      output
-	segment  *SegmentRound
+	CleanJob
+	ctx     context.Context
+	log     *CleanerLog
+	hasher  keyHasher
+	keys    *offsetMap
+	records *format.RecordReader
+	filter  recordFilter
+	txns    *cleanedTxns
+	round   *Round
+	out     output
+	segment *SegmentRound
 }
 
 // stopAt makes the error of a place.
@@ -115,56 +124,62 @@ func stopAt(seg *CleanerSegment, pos int64, err error) error {
 }
 
 // eachBatch goes through the batches of a segment as the cleaner's reader does (ByteBufferLogInputStream).
-func (c *cleaning) eachBatch(seg *CleanerSegment, take func(b *format.Batch) error) error {
+func eachBatch(ctx context.Context, seg *CleanerSegment, progress func(bytes int64), take func(b *format.Batch) error) error {
+	if progress == nil {
+		progress = func(int64) {}
+	}
 	return seg.Log.View(func(data []byte) error {
 		var b format.Batch
 		from := int64(0)
 		for pos := int64(0); pos < int64(len(data)); pos = b.End() {
 			if pos-from > progressBytes {
-				if c.ctx.Err() != nil {
-					return c.ctx.Err()
+				if ctx.Err() != nil {
+					return ctx.Err()
 				}
-				c.report(pos - from)
+				progress(pos - from)
 				from = pos
 			}
-			if err := b.Decode(data, pos); err != nil {
+			if err := decodeStrictly(&b, data, pos); err != nil {
 				return stopAt(seg, pos, err)
-			}
-			if b.Magic < 0 || b.Magic > 2 {
-				return stopAt(seg, pos, &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)), Err: format.ErrValue})
-			}
-			if b.Magic == 2 && b.Size() < format.BatchHeaderSize {
-				return stopAt(seg, pos, &format.Error{What: "batch length", Pos: pos + 8, Want: "at least 49", Got: strconv.FormatInt(b.Size()-format.LogOverhead, 10), Err: format.ErrValue})
 			}
 			if err := take(&b); err != nil {
 				return err
 			}
 		}
-		c.report(int64(len(data)) - from)
+		progress(int64(len(data)) - from)
 		return nil
 	})
 }
 
+// decodeStrictly is Batch.Decode with what the reader of a buffer checks besides.
+func decodeStrictly(b *format.Batch, data []byte, pos int64) error {
+	err := b.Decode(data, pos)
+	switch {
+	case err != nil:
+		return err
+	case b.Magic < 0 || b.Magic > 2:
+		return &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)), Err: format.ErrValue}
+	case b.Magic == 2 && b.Size() < format.BatchHeaderSize:
+		return &format.Error{What: "batch length", Pos: pos + 8, Want: "at least 49",
+			Got: strconv.FormatInt(b.Size()-format.LogOverhead, 10), Err: format.ErrValue}
+	}
+	return nil
+}
+
 // progressBytes is how often progress is told.
 const progressBytes = 4 << 20
-
-func (c *cleaning) report(bytes int64) {
-	if c.progress != nil {
-		c.progress(bytes)
-	}
-}
 
 // errFull ends the building of the map.
 var errFull = errors.New("the map is full")
 
 // buildMap is Cleaner.buildOffsetMap.
 func (c *cleaning) buildMap() error {
-	from, to := c.bounds.FirstDirty, c.bounds.CleanTo
+	from, to := c.Range.FirstDirty, c.Range.CleanTo
 	dirty := c.log.between(min(from, to), to)
 	c.txns = newCleanedTxns(func(format.AbortedTxn) error { return nil })
 	c.txns.add(abortedIn(c.log.Segments, from, to))
 	for i := range dirty {
-		err := c.eachBatch(&dirty[i], func(b *format.Batch) error { return c.mapBatch(&dirty[i], b) })
+		err := eachBatch(c.ctx, &dirty[i], c.Progress, func(b *format.Batch) error { return c.mapBatch(&dirty[i], b) })
 		if errors.Is(err, errFull) {
 			c.round.MapFull = true
 			return nil
@@ -182,7 +197,7 @@ func (c *cleaning) buildMap() error {
 
 func (c *cleaning) mapBatch(seg *CleanerSegment, b *format.Batch) error {
 	switch {
-	case b.LastOffset < c.bounds.FirstDirty:
+	case b.LastOffset < c.Range.FirstDirty:
 		return nil
 	case b.Control():
 		typ, present, err := c.controlType(b)
@@ -207,7 +222,7 @@ func (c *cleaning) mapRecords(b *format.Batch) error {
 	c.records.Reset(b)
 	var rec format.Record
 	for c.records.Next(&rec) {
-		if rec.Key == nil || rec.Offset < c.bounds.FirstDirty {
+		if rec.Key == nil || rec.Offset < c.Range.FirstDirty {
 			continue
 		}
 		if c.keys.full() {
@@ -240,13 +255,13 @@ func (c *cleaning) controlType(b *format.Batch) (int16, bool, error) {
 func (c *cleaning) cleanGroups() error {
 	l := c.log
 	legacyHorizon := int64(0)
-	if clean := l.between(0, c.bounds.FirstDirty); len(clean) > 0 {
-		legacyHorizon = clean[len(clean)-1].ModMs - c.settings.DeleteRetentionMs
+	if clean := l.between(0, c.Range.FirstDirty); len(clean) > 0 {
+		legacyHorizon = clean[len(clean)-1].ModMs - c.Settings.DeleteRetentionMs
 	}
 	c.txns = newCleanedTxns(func(t format.AbortedTxn) error { return c.out.abort(t) })
 	aborts := slices.ContainsFunc(l.Segments, func(seg CleanerSegment) bool { return len(seg.Aborted) > 0 })
-	for _, segments := range group(l.between(0, c.round.EndOffset), c.settings, c.bounds.CleanTo) {
-		c.out = newOutput(segments[0].Base, c.settings)
+	for _, segments := range group(l.between(0, c.round.EndOffset), c.Settings, c.Range.CleanTo) {
+		c.out = newOutput(segments[0].Base, c.Settings)
 		for i := range segments {
 			seg := &segments[i]
 			upper := int64(0)
@@ -262,7 +277,7 @@ func (c *cleaning) cleanGroups() error {
 			c.filter.keepLegacy = seg.ModMs > legacyHorizon
 			c.round.Segments = append(c.round.Segments, SegmentRound{Base: seg.Base, Size: seg.Size, Into: segments[0].Base})
 			c.segment = &c.round.Segments[len(c.round.Segments)-1]
-			if err := c.eachBatch(seg, func(b *format.Batch) error { return c.cleanBatch(seg, b) }); err != nil {
+			if err := eachBatch(c.ctx, seg, c.Progress, func(b *format.Batch) error { return c.cleanBatch(seg, b) }); err != nil {
 				return err
 			}
 		}
@@ -293,10 +308,13 @@ func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
 	out := fate{}
 	switch {
 	case dropped && !keepEmpty:
-		c.drop(b, int64(max(b.Count, 0)))
+		c.drop(seg, b, int64(max(b.Count, 0)))
 		return nil
 	default:
 		out = c.filter.look(b)
+	}
+	if c.Watch != nil && !dropped {
+		c.watch(seg, b)
 	}
 	if out.err == nil && b.Control() && gone && out.kept > 0 {
 		c.filter.measure(&out, b, true)
@@ -306,12 +324,12 @@ func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
 	}
 	c.round.RecordsRead += out.records
 	if dropped {
-		c.drop(b, out.records)
+		c.drop(seg, b, out.records)
 		return c.keepEmpty(seg, b)
 	}
 	c.segment.Records += out.records
 	c.segment.Kept += out.kept
-	c.segment.Removed.add(out.removed)
+	c.segment.Removed.Add(out.removed)
 	c.round.RecordsKept += out.kept
 	switch {
 	case out.kept > 0:
@@ -338,12 +356,33 @@ func (c *cleaning) dropped(b *format.Batch) (gone, dropped bool, err error) {
 }
 
 // drop counts the records of a batch that go together.
-func (c *cleaning) drop(b *format.Batch, records int64) {
+func (c *cleaning) drop(seg *CleanerSegment, b *format.Batch, records int64) {
 	c.segment.Records += records
 	if b.Control() {
 		c.segment.Removed.Marker += records
-	} else {
-		c.segment.Removed.Aborted += records
+		return
+	}
+	c.segment.Removed.Aborted += records
+	if c.Watch == nil {
+		return
+	}
+	c.records.Reset(b)
+	var rec format.Record
+	for c.records.Next(&rec) {
+		c.Watch(seg, b, &rec, Aborted, 0)
+	}
+}
+
+// watch tells of the records of a data batch that are looked at one by one.
+func (c *cleaning) watch(seg *CleanerSegment, b *format.Batch) {
+	if b.Control() {
+		return
+	}
+	c.records.Reset(b)
+	var rec format.Record
+	for c.records.Next(&rec) {
+		v, by := c.filter.judge(b, &rec)
+		c.Watch(seg, b, &rec, v, by)
 	}
 }
 

@@ -132,7 +132,7 @@ func (c *cleanTask) predict(t testing.TB) (*LoadedLog, CleanRange, *Round, error
 	if r.DirtyBytes == 0 {
 		return l, r, &Round{}, nil
 	}
-	round, err := l.Clean(t.Context(), s, &r, c.nowMs, nil)
+	round, err := l.Clean(t.Context(), CleanJob{Settings: s, Range: &r, NowMs: c.nowMs})
 	return l, r, round, err
 }
 

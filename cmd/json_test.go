@@ -72,6 +72,20 @@ func TestRetentionJSONFitsTheSchema(t *testing.T) {
 	}
 }
 
+// TestCompactionJSONFitsTheSchema holds what compaction prints of the real directories against the schema.
+func TestCompactionJSONFitsTheSchema(t *testing.T) {
+	for _, name := range []string{"4.4.0/compacted", "4.4.0/internal", "4.4.0/logdirs/killed/data1", "4.4.0/transactions"} {
+		var stdout, stderr bytes.Buffer
+		args := []string{"compaction", "-o", "json", fixture.Dir(t, name), "--cleaned-to", "-1", "--keys", "--key", "k7"}
+		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK || stdout.Len() == 0 {
+			t.Errorf("%s: exit code %d, %s", name, code, &stderr)
+		}
+		if err := fixture.CheckJSONLines(stdout.String()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestVerifyJSONFitsTheSchema holds what verify prints of the real directories, and of every damaged one, against the schema.
 func TestVerifyJSONFitsTheSchema(t *testing.T) {
 	check := func(dir string) {

@@ -82,6 +82,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newRetentionCommand(env),
 		newMetadataCommand(env),
 		newCompareCommand(env),
+		newCompactionCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),
 		newCompletionCommand(env),

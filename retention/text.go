@@ -126,6 +126,9 @@ func (r *Report) sentences() []string {
 	if r.Log.Limits.RetentionBytes >= 0 && r.Log.limited() {
 		out = append(out, r.sizeSentence())
 	}
+	if r.Log.Limits.Compact {
+		out = append(out, "What it removes inside of segments, by their keys, kseg compaction says.")
+	}
 	first := r.firstKept()
 	if first < 0 {
 		return out

@@ -108,8 +108,12 @@ var topicConfigs = []topicConfig{
 // brokerConfigs are settings that only brokers have, from server.properties alone, and their defaults.
 var brokerConfigs = []topicConfig{
 	{"log.cleaner.backoff.ms", longConfig, "15000", 0, maxLong, nil, nil},
+	{"log.cleaner.dedupe.buffer.size", longConfig, "134217728", 0, maxLong, nil, nil},
 	{"log.cleaner.enable", boolConfig, "true", 0, 0, nil, nil},
+	{"log.cleaner.io.buffer.load.factor", doubleConfig, "0.9", 0, 1, nil, nil},
+	{"log.cleaner.threads", longConfig, "1", 0, maxInt, nil, nil},
 	{"log.retention.check.interval.ms", longConfig, "300000", 1, maxLong, nil, nil},
+	{"producer.id.expiration.ms", longConfig, "86400000", 1, maxInt, nil, nil},
 	{"remote.log.storage.system.enable", boolConfig, "false", 0, 0, nil, nil},
 }
 

@@ -1,0 +1,33 @@
+package compaction
+
+import (
+	"strings"
+
+	"kseg/render"
+	"kseg/schema"
+)
+
+// keyDecoder decodes keys of internal topics, as far as the payload mode allows.
+func keyDecoder(payload render.Payload) *schema.Decoder {
+	d := schema.NewDecoder()
+	if payload.LengthsOnly() {
+		d.Redact()
+	}
+	return d
+}
+
+// keyText shows a key: that of an internal topic decoded, as its type and fields.
+func keyText(d *schema.Decoder, topic schema.Topic, key []byte, payload render.Payload) string {
+	if topic != schema.None && !payload.LengthsOnly() {
+		if half := d.Decode(topic, key, nil).Key; half.Complete {
+			words := []string{half.Name}
+			for leaf := range half.Leaves() {
+				if leaf.Value != "" && !strings.Contains(leaf.Path, ".") && half.Get(leaf.Path).Present() {
+					words = append(words, leaf.Path+" "+leaf.Value)
+				}
+			}
+			return render.Escaped(strings.Join(words, " "))
+		}
+	}
+	return string(payload.AppendText(nil, key))
+}
