@@ -1,4 +1,3 @@
-// Package broker is the model of what a Kafka 4.4 broker does to what is on disk. It computes, and prints nothing.
 package broker
 
 import (

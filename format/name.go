@@ -136,7 +136,11 @@ func (n FileName) Sibling(kind Kind) string {
 
 // SegmentFileName is the name a broker gives to the file of this kind: the base offset in 20 digits and the extension.
 func SegmentFileName(base int64, kind Kind) string {
-	return fmt.Sprintf("%020d.%s", base, kind.Info().Ext)
+	sign, digits := "", uint64(base)
+	if base < 0 {
+		sign, digits = "-", -digits
+	}
+	return fmt.Sprintf("%s%020d.%s", sign, digits, kind.Info().Ext)
 }
 
 // Compare orders names as a partition is dumped: files with an offset by offset, then kind; then state files by kind;

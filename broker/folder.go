@@ -1,0 +1,243 @@
+package broker
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// file is a file of a partition's directory as the start has left it so far: a part of a file on disk, or bytes that the
+// start writes; then zeros up to the size.
+type file struct {
+	name string
+	size int64
+	src  *logdir.File // nil: data holds the bytes
+	from int64        // where the bytes of src begin
+	have int64        // how many of src's bytes count; the rest is zeros
+	data []byte
+}
+
+// view calls fn with the file's first n bytes.
+func (f *file) view(n int64, fn func([]byte) error) error {
+	if f.src == nil {
+		return fn(padded(f.data, n))
+	}
+	return f.src.View(func(b []byte) error {
+		b = b[min(f.from, int64(len(b))):]
+		b = b[:min(f.have, int64(len(b)))]
+		return fn(padded(b, n))
+	})
+}
+
+// padded is b cut or filled with zeros to n bytes.
+func padded(b []byte, n int64) []byte {
+	if n <= int64(len(b)) {
+		return b[:n]
+	}
+	return append(bytes.Clone(b), make([]byte, n-int64(len(b)))...)
+}
+
+// truncate cuts the file, or lets it grow by zeros.
+func (f *file) truncate(size int64) {
+	f.size, f.have = size, min(f.have, size)
+	if f.src == nil {
+		f.data = f.data[:min(size, int64(len(f.data)))]
+	}
+}
+
+// rewrite replaces the content.
+func (f *file) rewrite(data []byte, size int64) {
+	f.src, f.data, f.size, f.have, f.from = nil, data, size, 0, 0
+}
+
+// read is the whole of a small file.
+func (f *file) read() ([]byte, error) {
+	if f.src == nil {
+		return padded(f.data, f.size), nil
+	}
+	if f.size > logdir.MostSmall {
+		return f.src.ReadSmall() // its error says that the file is too large
+	}
+	var raw []byte
+	err := f.view(f.size, func(b []byte) error {
+		raw = bytes.Clone(b)
+		return nil
+	})
+	return raw, err
+}
+
+// folder is a partition's directory.
+type folder struct {
+	dir   *logdir.Partition
+	files map[string]*file
+	// disk are the files that were found, by name.
+	disk map[string]*logdir.File
+	// renamed says by which name a file that was found went away to be removed later.
+	renamed map[string]string
+}
+
+func newFolder(dir *logdir.Partition, edits []Edit) *folder {
+	d := &folder{dir: dir, files: map[string]*file{}, disk: map[string]*logdir.File{}, renamed: map[string]string{}}
+	for _, f := range dir.All() {
+		if f.Irregular() != nil {
+			continue // a broker passes over what is no regular file
+		}
+		d.disk[f.Name.Raw] = f
+		d.files[f.Name.Raw] = &file{name: f.Name.Raw, size: f.Size, src: f, have: f.Size}
+	}
+	for _, e := range edits {
+		e.apply(d)
+	}
+	return d
+}
+
+// names are the names of all files in the order in which LogLoader goes through them.
+func (d *folder) names() []string { return slices.Sorted(maps.Keys(d.files)) }
+
+func (d *folder) create(name string, data []byte, size int64) *file {
+	f := &file{name: name, size: size, data: data}
+	d.files[name] = f
+	return f
+}
+
+func (d *folder) remove(name string) { delete(d.files, name) }
+
+// rename moves a file over another; false if there is none.
+func (d *folder) rename(from, to string) bool {
+	f := d.files[from]
+	if f == nil {
+		return false
+	}
+	delete(d.files, from)
+	f.name = to
+	d.files[to] = f
+	if strings.HasSuffix(to, deletedSuffix) {
+		d.renamed[from] = to
+	}
+	return true
+}
+
+// Suffixes of files that are on their way in or out.
+const (
+	deletedSuffix = ".deleted"
+	cleanedSuffix = ".cleaned"
+	swapSuffix    = ".swap"
+)
+
+// Action is what a start does to a file.
+type Action string
+
+// The actions.
+const (
+	Keep     Action = "keep"
+	Truncate Action = "truncate"
+	Rebuild  Action = "rebuild"
+	Create   Action = "create"
+	Rename   Action = "rename"
+	Delete   Action = "delete"
+)
+
+// FileChange is what becomes of one file.
+type FileChange struct {
+	Name   string
+	Before *int64 // bytes; nil: it is not there
+	After  *int64 // bytes; nil: it is gone
+	Action Action
+	// RenamedTo is the name that the file gets: of one that a broker removes later, or of one that it puts in its place.
+	RenamedTo string
+	// Content is what is in the file afterwards, where that is other than on disk and small; zeros follow up to After.
+	Content []byte
+
+	file *file
+}
+
+// changes compares the directory with what was found: by name, logs and their files by base offset.
+func (d *folder) changes() []FileChange {
+	var all []FileChange
+	for name, f := range d.disk {
+		size := f.Size
+		c := FileChange{Name: name, Before: &size, Action: Delete, RenamedTo: d.renamed[name]}
+		if now := d.files[name]; now != nil {
+			c.RenamedTo = ""
+			c.set(now, f)
+		}
+		all = append(all, c)
+	}
+	for name, now := range d.files {
+		if d.disk[name] == nil {
+			after := now.size
+			c := FileChange{Name: name, After: &after, Action: Create, Content: now.data, file: now}
+			if now.src != nil && now.src.Name.Raw != name && now.from == 0 && now.have == now.src.Size {
+				c.moved(all, now.src.Name.Raw)
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b FileChange) int {
+		return cmp.Or(format.ParseFileName(a.Name).Compare(format.ParseFileName(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// moved marks the file that another one was renamed from, where a start puts it in its place.
+func (c *FileChange) moved(all []FileChange, from string) {
+	if strings.HasSuffix(c.Name, deletedSuffix) {
+		return
+	}
+	for i := range all {
+		if all[i].Name == from {
+			all[i].Action, all[i].RenamedTo = Rename, c.Name
+		}
+	}
+}
+
+// set says what became of a file that is still there under its name.
+func (c *FileChange) set(now *file, was *logdir.File) {
+	size := now.size
+	c.After, c.file, c.Content = &size, now, now.data
+	switch {
+	case now.src == was && now.from == 0 && now.size == was.Size && now.have == was.Size:
+		c.Action = Keep
+	case now.src == was && now.from == 0 && now.size < was.Size:
+		c.Action = Truncate
+	case now.size == was.Size && sameContent(now, was):
+		c.Action = Keep
+	case grown(now, was):
+		c.Action = Keep
+	default:
+		c.Action = Rebuild
+	}
+}
+
+// maxCompared bounds the files that are compared with what a start writes.
+const maxCompared = 16 << 20
+
+func sameContent(now *file, was *logdir.File) bool {
+	if was.Size > maxCompared {
+		return false
+	}
+	same := false
+	err := was.View(func(b []byte) error {
+		return now.view(now.size, func(content []byte) error {
+			same = bytes.Equal(b, content)
+			return nil
+		})
+	})
+	return err == nil && same
+}
+
+// grown reports whether a file only gets zeros behind what it has: room for new entries.
+func grown(now *file, was *logdir.File) bool {
+	if now.size <= was.Size || was.Size > maxCompared {
+		return false
+	}
+	if now.src == was && now.from == 0 {
+		return now.have == was.Size
+	}
+	return now.src == nil && int64(len(now.data)) <= was.Size && sameContent(&file{data: now.data, size: was.Size}, was)
+}

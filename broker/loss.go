@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"cmp"
+	"slices"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+// Loss is what a start takes away for ever.
+type Loss struct {
+	// Bytes are those of logs that are cut or removed, whether they made sense or not.
+	Bytes int64
+	// Ranges are offsets that can be read, or guessed from headers, in what goes, and are nowhere else, ascending.
+	Ranges []LostRange
+}
+
+// LostRange is a range of offsets of a log that goes, or of its end.
+type LostRange struct {
+	File        string
+	Pos         int64 // where what goes begins
+	First, Last int64
+	Batches     int64 // with a matching checksum
+}
+
+// Offsets is how many offsets are lost.
+func (l *Loss) Offsets() int64 {
+	n := int64(0)
+	for _, r := range l.Ranges {
+		n += r.Last - r.First + 1
+	}
+	return n
+}
+
+// measure compares the logs that were found with what is left of them.
+func (l *loader) measure(out *Loaded) error {
+	if l.dir.dir.Suffix == "delete" {
+		return nil
+	}
+	kept := map[*logdir.File]int64{}
+	for name, f := range l.dir.files {
+		if n := format.ParseFileName(name); n.Kind == format.KindLog && !n.Leftover() && f.src != nil {
+			kept[f.src] += f.have
+		}
+	}
+	for _, f := range l.dir.disk {
+		if f.Kind() != format.KindLog || !f.Name.HasBase || kept[f] >= f.Size {
+			continue
+		}
+		lost, err := l.lostIn(f, kept[f])
+		if err != nil {
+			return err
+		}
+		if !f.Name.Leftover() {
+			out.Lost.Bytes += f.Size - kept[f]
+		} else if len(lost) > 0 {
+			out.Lost.Bytes += f.Size
+		}
+		out.Lost.Ranges = append(out.Lost.Ranges, lost...)
+	}
+	slices.SortFunc(out.Lost.Ranges, func(a, b LostRange) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last)) })
+	return nil
+}
+
+// lostIn are the offsets in a log from a position on that are in no other segment.
+func (l *loader) lostIn(f *logdir.File, from int64) ([]LostRange, error) {
+	r, any := LostRange{File: f.Name.Raw, Pos: from}, false
+	err := f.View(func(data []byte) error {
+		expected := f.Name.Base
+		w := walker{s: &segment{l: l}, log: data[:min(from, int64(len(data)))]}
+		for w.next() {
+			expected = w.batch.NextOffset()
+		}
+		for scan := format.NewScanner(data, min(from, int64(len(data))), f.Name.Base); scan.Next(); {
+			b := scan.Batch()
+			if b == nil {
+				continue
+			}
+			if !any {
+				r.First, r.Last, any = b.BaseOffset, b.LastOffset, true
+			}
+			r.First, r.Last = min(r.First, b.BaseOffset), max(r.Last, b.LastOffset)
+			if b.Valid() {
+				r.Batches++
+			}
+		}
+		if from > 0 && expected < r.First {
+			r.First = expected
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, &unreadable{err}
+	}
+	if !any || r.Last < r.First {
+		return nil, nil
+	}
+	return l.elsewhere(r)
+}
+
+// elsewhere takes the offsets out of a range that other segments hold.
+func (l *loader) elsewhere(r LostRange) ([]LostRange, error) {
+	left := []LostRange{r}
+	for _, s := range l.segments {
+		if s.base > r.Last {
+			break
+		}
+		end, err := s.nextOffset()
+		if err != nil {
+			continue // what cannot be read holds nothing
+		}
+		var rest []LostRange
+		for _, r := range left {
+			if end <= r.First || s.base > r.Last || end == s.base {
+				rest = append(rest, r)
+				continue
+			}
+			if s.base > r.First {
+				before := r
+				before.Last = s.base - 1
+				rest = append(rest, before)
+			}
+			if end <= r.Last {
+				r.First = end
+				rest = append(rest, r)
+			}
+		}
+		left = rest
+	}
+	return left, nil
+}

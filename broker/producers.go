@@ -1,0 +1,255 @@
+package broker
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kseg/format"
+)
+
+const snapshotSuffix = ".snapshot"
+
+// producers is a ProducerStateManager: the state up to an offset, and the snapshots that it knows of.
+type producers struct {
+	l         *loader
+	snapshots map[int64]string // file names by offset
+	state     *format.ProducerState
+	mapEnd    int64 // lastMapOffset
+	snapEnd   int64 // lastSnapOffset
+}
+
+// newProducers lists the snapshots. A file of that type whose name is no offset keeps the log from being loaded.
+func (l *loader) newProducers() (*producers, error) {
+	p := &producers{l: l, state: format.NewProducerState(0)}
+	return p, p.list()
+}
+
+func (p *producers) list() error {
+	p.snapshots = map[int64]string{}
+	for name := range p.l.dir.files {
+		if !strings.HasSuffix(name, snapshotSuffix) {
+			continue
+		}
+		offset, err := offsetOf(name)
+		if err != nil {
+			return err
+		}
+		p.snapshots[offset] = name
+	}
+	return nil
+}
+
+// offsets are those of the snapshots, ascending.
+func (p *producers) offsets() []int64 {
+	all := make([]int64, 0, len(p.snapshots))
+	for offset := range p.snapshots {
+		all = append(all, offset)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (p *producers) latest() (int64, bool) {
+	latest, ok := int64(math.MinInt64), false
+	for offset := range p.snapshots {
+		latest, ok = max(latest, offset), true
+	}
+	return latest, ok
+}
+
+func (p *producers) remove(offset int64) {
+	p.l.dir.remove(p.snapshots[offset])
+	delete(p.snapshots, offset)
+}
+
+// removeStray keeps only snapshots at segments' base offsets and the newest other one, if it is not below the last segment
+// (removeStraySnapshots).
+func (p *producers) removeStray(bases []int64) error {
+	if err := p.list(); err != nil {
+		return err
+	}
+	var stray []int64
+	for _, offset := range p.offsets() {
+		if _, ok := slices.BinarySearch(bases, offset); !ok {
+			stray = append(stray, offset)
+		}
+	}
+	for i, offset := range stray {
+		if i < len(stray)-1 || len(bases) > 0 && offset < bases[len(bases)-1] {
+			p.remove(offset)
+		}
+	}
+	return nil
+}
+
+// clear drops the state and all snapshots (truncateFullyAndStartAt).
+func (p *producers) clear(offset int64) {
+	for _, o := range p.offsets() {
+		p.remove(o)
+	}
+	p.state = format.NewProducerState(offset)
+	p.snapEnd, p.mapEnd = 0, offset
+}
+
+// truncateAndReload drops snapshots outside of the log, and loads the newest of the others if the state is not that of the log's end.
+func (p *producers) truncateAndReload(start, end int64) error {
+	for _, offset := range p.offsets() {
+		if offset > end || offset <= start {
+			p.remove(offset)
+		}
+	}
+	if end == p.mapEnd {
+		p.mapEnd = max(p.mapEnd, start)
+		p.snapEnd = start
+		if latest, ok := p.latest(); ok {
+			p.snapEnd = latest
+		}
+		return nil
+	}
+	p.state = format.NewProducerState(start)
+	return p.load(start)
+}
+
+// load is loadFromSnapshot: the newest that can be read counts, those that cannot are deleted.
+func (p *producers) load(start int64) error {
+	for {
+		offset, ok := p.latest()
+		if !ok {
+			p.snapEnd, p.mapEnd = start, start
+			return nil
+		}
+		raw, err := p.l.read(p.snapshots[offset])
+		if err != nil {
+			return err
+		}
+		if s, err := format.DecodeProducerSnapshot(raw); err == nil {
+			p.state = format.LoadProducerState(&s, offset, p.l.opts.ExpiredMs)
+			p.snapEnd, p.mapEnd = offset, offset
+			return nil
+		}
+		p.remove(offset)
+	}
+}
+
+// take writes a snapshot, unless one was taken at that offset (takeSnapshot).
+func (p *producers) take() {
+	if p.mapEnd <= p.snapEnd {
+		return
+	}
+	raw := format.AppendProducerSnapshot(nil, p.state.Entries())
+	name := format.SegmentFileName(p.mapEnd, format.KindProducerSnapshot)
+	p.l.dir.create(name, raw, int64(len(raw)))
+	p.snapshots[p.mapEnd], p.snapEnd = name, p.mapEnd
+}
+
+// rebuild is UnifiedLog.rebuildProducerState: the state up to an offset, from the newest snapshot and the batches behind it.
+func (p *producers) rebuild(segments []*segment, start, end int64, clean bool) error {
+	snapshotAt := map[int64]bool{}
+	var order []int64
+	for i := max(0, len(segments)-2); i < len(segments); i++ {
+		snapshotAt[segments[i].base] = true
+		order = append(order, segments[i].base)
+	}
+	if _, ok := p.latest(); !ok && clean {
+		for _, offset := range append(order, end) {
+			p.mapEnd = offset
+			p.take()
+		}
+		return nil
+	}
+	emptyBefore := p.state.Len() == 0 && p.mapEnd >= end
+	if err := p.truncateAndReload(start, end); err != nil {
+		return err
+	}
+	if end > p.mapEnd && !emptyBefore {
+		for _, s := range between(segments, p.mapEnd, end) {
+			p.mapEnd = max(s.base, p.mapEnd, start)
+			if snapshotAt[s.base] {
+				p.take()
+			}
+			if err := p.replay(s, end, s == floor(segments, end)); err != nil {
+				return err
+			}
+		}
+	}
+	p.mapEnd = end
+	p.take()
+	return nil
+}
+
+// replay tells the state of the batches of a segment from mapEnd on; of the last one those before the end.
+func (p *producers) replay(s *segment, end int64, last bool) error {
+	size := s.log.size
+	if last {
+		pos, found, err := s.translate(end)
+		if err != nil {
+			return err
+		}
+		if found {
+			size = pos
+		}
+	}
+	pos, found, err := s.translate(p.mapEnd)
+	if err != nil || !found {
+		return err
+	}
+	if size < pos {
+		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them", end, p.mapEnd)
+	}
+	return s.viewLog(func(log []byte) error {
+		w := walker{s: s, log: log[:size], pos: pos}
+		for w.next() {
+			if w.batch.ProducerID < 0 || w.batch.Legacy() {
+				continue
+			}
+			if _, err := p.state.Append(&w.batch, s.l.records()); err != nil {
+				return err
+			}
+		}
+		return w.err
+	})
+}
+
+// firstOpen is the first offset of the earliest open transaction.
+func (p *producers) firstOpen() (int64, bool) { return p.state.FirstOpen() }
+
+// between are the segments from the one that holds the first offset on, up to an end (LogSegments.values).
+func between(segments []*segment, from, end int64) []*segment {
+	if from == end {
+		return nil
+	}
+	first := 0
+	for i, s := range segments {
+		if s.base <= from {
+			first = i
+		}
+	}
+	last := first
+	for last < len(segments) && segments[last].base < end {
+		last++
+	}
+	return segments[first:last]
+}
+
+// floor is the segment with the greatest base offset at or below the offset, nil if there is none.
+func floor(segments []*segment, offset int64) *segment {
+	var found *segment
+	for _, s := range segments {
+		if s.base <= offset {
+			found = s
+		}
+	}
+	return found
+}
+
+// offsetOf is LogFileUtils.offsetFromFile: what stands before the first dot.
+func offsetOf(name string) (int64, error) {
+	digits, _, ok := strings.Cut(name, ".")
+	if offset, err := strconv.ParseInt(digits, 10, 64); ok && err == nil {
+		return offset, nil
+	}
+	return 0, &Failure{Place: name, Err: errors.New("the name does not begin with an offset")}
+}

@@ -1,0 +1,200 @@
+package broker
+
+import (
+	"errors"
+	"strings"
+
+	"kseg/format"
+)
+
+// recovery is LogSegment.recover over the batches of one segment.
+type recovery struct {
+	seg       *segment
+	index     *format.IndexBuilder
+	txns      format.TxnIndexBuilder
+	producers *producers
+	kept      int64 // bytes
+	batches   int64
+}
+
+// window is how many bytes of a log are brought into memory at once.
+const window = 1 << 20
+
+// recoverFrom is LogSegment.recover: the indexes are made anew from the batches, and the log is cut where these end. It returns
+// how many bytes were cut. The error is what nothing in it catches.
+func (s *segment) recoverFrom(p *producers) (int64, error) {
+	x := &recovery{seg: s, index: format.NewIndexBuilder(s.base, s.l.opts.Interval), producers: p}
+	s.recovered = true
+	s.changed()
+	for _, i := range []*index{s.offsetIndex(), s.timeIndex()} {
+		if err := i.reset(); err != nil {
+			return 0, err
+		}
+	}
+	if f := s.l.dir.files[s.fileName(format.KindTxnIndex)]; f != nil {
+		f.rewrite(nil, 0)
+	}
+	err := s.viewLog(x.walk)
+	var end *corrupt
+	if err != nil && !errors.As(err, &end) {
+		return 0, errors.Join(err, x.leave())
+	}
+	return x.finish(end)
+}
+
+// walk feeds the batches to the recovery, up to the first that is not sound.
+func (x *recovery) walk(log []byte) error {
+	l := x.seg.l
+	size := int64(len(log))
+	pos, more := int64(0), true
+	for from := int64(0); from < size && more; from += window {
+		if l.opts.Stop != nil && l.opts.Stop() {
+			return &unreadable{errStopped}
+		}
+		piece := log[from:min(from+window, size)]
+		l.prepare(x.seg.log, piece)
+		var err error
+		pos, more, err = x.stretch(log, pos, from+int64(len(piece)))
+		l.release(x.seg.log, piece)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stretch takes the batches that begin before an end. It is false where Kafka's reader ends without a word: before a batch that is
+// not all there.
+func (x *recovery) stretch(log []byte, pos, to int64) (int64, bool, error) {
+	var b format.Batch
+	for pos < to {
+		if err := b.Decode(log, pos); errors.Is(err, format.ErrTruncated) {
+			return pos, false, nil
+		} else if err != nil {
+			return pos, false, &corrupt{err}
+		}
+		if err := x.add(&b); err != nil {
+			return pos, false, err
+		}
+		pos = b.End()
+	}
+	return pos, true, nil
+}
+
+// add takes the next batch.
+func (x *recovery) add(b *format.Batch) error {
+	if !b.Valid() {
+		return &corrupt{&format.Error{What: "batch", Pos: b.Pos, Want: "a matching checksum", Got: "another", Err: format.ErrChecksum}}
+	}
+	if err := x.index.Add(b.Ref()); err != nil {
+		if errors.Is(err, format.ErrOffsetOverflow) {
+			return &overflow{x.seg, err}
+		}
+		return err
+	}
+	if int64(x.index.OffsetIndex().Len()) > x.seg.offsetIndex().room(x.seg.l.opts.IndexBytes)/offsetWidth {
+		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
+	}
+	x.kept, x.batches = b.End(), x.batches+1
+	if b.Legacy() {
+		return nil
+	}
+	if err := x.seg.l.epochs.append(b.LeaderEpoch, b.BaseOffset); err != nil {
+		return err
+	}
+	return x.addProducer(b)
+}
+
+// addProducer tells the producers of the batch.
+func (x *recovery) addProducer(b *format.Batch) error {
+	if b.ProducerID >= 0 {
+		event, err := x.producers.state.Append(b, x.seg.l.records())
+		if err != nil {
+			return markerError(err, b)
+		}
+		if event.Ended {
+			if err := x.txns.Add(event.Txn); err != nil {
+				return err
+			}
+		}
+	}
+	x.producers.mapEnd = b.NextOffset()
+	return nil
+}
+
+// markerError is what a broker throws for a control batch that makes no sense: recovery ends behind it, or nothing catches it.
+func markerError(err error, b *format.Batch) error {
+	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	var e *format.Error
+	if errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") {
+		return err // it cannot be decompressed
+	}
+	return &corrupt{err}
+}
+
+// finish cuts the log behind the last sound batch and writes the indexes.
+func (x *recovery) finish(end *corrupt) (int64, error) {
+	s := x.seg
+	cut := s.log.size - x.kept
+	if cut > 0 {
+		s.l.cuts = append(s.l.cuts, Cut{File: s.log.name, Base: s.base, At: x.kept, Why: end.reason()})
+	}
+	s.log.truncate(x.kept)
+	if err := x.index.Finish(); err != nil {
+		return 0, errors.Join(err, x.leave())
+	}
+	for i, raw := range x.indexes() {
+		i.entries = int64(len(raw)) / i.width
+		i.f.rewrite(raw, int64(len(raw)))
+	}
+	x.writeTxns()
+	return cut, nil
+}
+
+func (x *recovery) indexes() map[*index][]byte {
+	return map[*index][]byte{x.seg.offsets: x.index.OffsetIndexBytes(), x.seg.times: x.index.TimeIndexBytes()}
+}
+
+// leave puts what was indexed so far into the files, whose room stays: recovery has ended in the middle.
+func (x *recovery) leave() error {
+	var err error
+	for i, raw := range x.indexes() {
+		i.entries = int64(len(raw)) / i.width
+		err = errors.Join(err, i.write(raw))
+	}
+	x.writeTxns()
+	return err
+}
+
+func (x *recovery) writeTxns() {
+	if raw := x.txns.Bytes(); len(raw) > 0 {
+		x.seg.l.dir.create(x.seg.fileName(format.KindTxnIndex), raw, int64(len(raw)))
+	}
+}
+
+// empty is LogSegment.truncateTo of the base offset. It returns how many bytes of the log were cut.
+func (s *segment) empty() (int64, error) {
+	pos, found, err := s.translate(s.base)
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range []*index{s.offsetIndex(), s.timeIndex()} {
+		if err := x.reset(); err != nil {
+			return 0, err
+		}
+	}
+	if f := s.l.dir.files[s.fileName(format.KindTxnIndex)]; f != nil {
+		f.rewrite(nil, 0)
+	}
+	s.changed()
+	if !found {
+		return 0, nil
+	}
+	cut := s.log.size - pos
+	s.log.truncate(pos)
+	return cut, nil
+}
