@@ -225,12 +225,16 @@ func (l *loader) removeLeftovers() error {
 
 // retry is retryOnOffsetOverflow: a segment whose offsets do not fit its indexes is split, and the step done again.
 func (l *loader) retry(step func() error) error {
-	for {
+	for split := map[int64]bool{}; ; {
 		err := step()
 		var over *overflow
 		if !errors.As(err, &over) {
 			return err
 		}
+		if split[over.seg.base] {
+			return stops(over.seg.log.name, "%w; a broker splits the segment again and again, and never starts", over.err)
+		}
+		split[over.seg.base] = true
 		if err := l.split(over); err != nil {
 			return err
 		}

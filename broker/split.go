@@ -2,6 +2,7 @@ package broker
 
 import (
 	"math"
+	"slices"
 
 	"kseg/format"
 )
@@ -66,12 +67,15 @@ func (l *loader) pieces(s *segment) ([]*piece, error) {
 	return all, l.located(s, err)
 }
 
-// replace puts the new segments in the place of the old one (replaceSegments).
+// replace puts the new segments in the place of the old one (replaceSegments). One that was not loaded yet is not removed, only
+// written over by a piece of the same name.
 func (l *loader) replace(old *segment, pieces []*piece) {
 	log := old.log
-	l.renameSegment(old, "", deletedSuffix)
+	if slices.Contains(l.segments, old) {
+		l.renameSegment(old, "", deletedSuffix)
+		l.drop(old.base)
+	}
 	kept := false
-	l.drop(old.base)
 	for _, p := range pieces {
 		_ = p.index.Finish() // the largest timestamp is never that of an earlier batch than the last entry's
 		name := format.SegmentFileName(p.base, format.KindLog)
