@@ -22,6 +22,8 @@ type lsOptions struct {
 	clockOptions
 	workOptions
 	By          string
+	Stats       bool
+	Records     bool
 	Sort        string
 	Top         *int64
 	MaxMapCount int64
@@ -31,8 +33,10 @@ type lsOptions struct {
 func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to list", func(fs *pflag.FlagSet) {
 		o.By = "auto"
-		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment"), "by", "a line for each of these; auto takes the segments of "+
-			"one partition, the partitions of one topic, else topics")
+		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment", "producer", "codec", "day"), "by", "a line for each of these; auto "+
+			"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
+		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed and produced")
+		fs.BoolVar(&o.Records, "records", false, "with --stats, decompress too: the compression ratio")
 		o.Sort = "name"
 		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; sorted lists are "+
 			"printed when all is read")
@@ -78,6 +82,9 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.Stats && (o.By == "segment" || o.group() != ls.NoGroup) {
+		return usageErrorf("--stats has a line a topic or a partition; --by %s goes without it", o.By)
+	}
 	if o.MaxMapCount < 1 {
 		return usageErrorf("--max-map-count: %d is not a number of maps", o.MaxMapCount)
 	}
@@ -92,9 +99,13 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	partitions := ls.Partitions(set)
 	if o.By == "auto" {
 		o.By = by(set, partitions)
+		if o.Stats && o.By == "segment" {
+			o.By = "partition"
+		}
 	}
+	group := o.group()
 	brokers := brokers{cluster: cluster, dirs: map[*logdir.LogDir]*broker{}}
-	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: brokers.prepare(set),
+	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: brokers.prepare(set),
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})
 	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete}
 	var dirs []*ls.Dir
@@ -113,6 +124,30 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 		return err
 	}
 	return w.finish()
+}
+
+// group is what the list counts batches by; "" if it lists topics, partitions or segments.
+func (o *lsOptions) group() ls.Group {
+	switch g := ls.Group(o.By); g {
+	case ls.ByProducer, ls.ByCodec, ls.ByDay:
+		return g
+	}
+	return ls.NoGroup
+}
+
+// columns are those of the list.
+func (o *lsOptions) columns() []render.Column {
+	switch {
+	case o.group() != ls.NoGroup:
+		return ls.GroupColumns(o.group())
+	case o.Stats:
+		return append([]render.Column{{Name: o.By}}, ls.StatsColumns...)
+	case o.By == "topic":
+		return ls.TopicColumns
+	case o.By == "partition":
+		return ls.PartitionColumns
+	}
+	return ls.SegmentColumns
 }
 
 // leaveFiles says of the files among the operands that they are not listed.
@@ -208,12 +243,15 @@ func (w *lsWriter) problems(list []logdir.Problem) {
 
 func (w *lsWriter) start(summary *ls.Summary) {
 	w.summary = summary
-	columns := map[string][]render.Column{"topic": ls.TopicColumns, "partition": ls.PartitionColumns, "segment": ls.SegmentColumns}[w.o.By]
+	columns := w.o.columns()
 	switch w.o.Format {
 	case "table":
 		w.table = render.NewTable(w.env.Stdout, w.style.Theme, columns...)
 	case "text":
 		w.shown = ls.Shown(columns)
+		if w.o.Stats || w.o.group() != ls.NoGroup {
+			w.shown = slices.Repeat([]bool{true}, len(columns))
+		}
 		alignment, names := "", []string{}
 		for i, c := range columns {
 			if w.shown[i] {
@@ -266,15 +304,44 @@ func (w *lsWriter) add(p *ls.Partition, dir *logdir.Partition) {
 		}
 	case "partition":
 		w.row(ls.Row{Partition: p})
-	default:
+	case "topic":
 		if w.topic != nil && w.topic.Name != p.Topic {
-			w.row(ls.Row{Topic: w.topic})
-			w.topic = nil
+			w.endTopic()
 		}
 		if w.topic == nil {
 			w.topic = &ls.Topic{}
 		}
 		w.topic.Add(p)
+	}
+}
+
+// endTopic prints a topic that is complete.
+func (w *lsWriter) endTopic() {
+	w.summary.Topic(w.topic)
+	w.row(ls.Row{Topic: w.topic})
+	w.topic = nil
+}
+
+// groups prints the lines of a list by producer, codec or day.
+func (w *lsWriter) groups() {
+	stats := w.summary.Total.Stats
+	if stats == nil || w.o.group() == ls.NoGroup || w.o.Quiet {
+		return
+	}
+	for i, g := range stats.GroupRows(w.o.group()) {
+		if w.o.Top != nil && int64(i) >= *w.o.Top {
+			return
+		}
+		w.printed++
+		switch {
+		case w.table != nil:
+			w.table.Row(g.Cells()...)
+		case w.text != nil:
+			w.text.Row(g.Cells()...)
+		default:
+			w.buf = g.AppendJSON(w.buf[:0])
+			_, _ = w.env.Stdout.Write(w.buf)
+		}
 	}
 }
 
@@ -297,10 +364,10 @@ func (w *lsWriter) print(r ls.Row) {
 	}
 	switch {
 	case w.table != nil:
-		w.table.Row(r.Cells(w.style)...)
+		w.table.Row(w.cells(r)...)
 	case w.text != nil:
 		var cells []string
-		for i, cell := range r.Cells(w.style) {
+		for i, cell := range w.cells(r) {
 			if w.shown[i] {
 				cells = append(cells, cell)
 			}
@@ -314,6 +381,13 @@ func (w *lsWriter) print(r ls.Row) {
 	}
 }
 
+func (w *lsWriter) cells(r ls.Row) []string {
+	if w.o.Stats {
+		return r.StatsCells(w.style)
+	}
+	return r.Cells(w.style)
+}
+
 // flush writes the rows of text that are held back.
 func (w *lsWriter) flush() {
 	w.buf = w.text.Append(w.buf[:0], "")
@@ -323,8 +397,9 @@ func (w *lsWriter) flush() {
 // finish prints what is left, and what is to be said of the whole.
 func (w *lsWriter) finish() error {
 	if w.topic != nil {
-		w.row(ls.Row{Topic: w.topic})
+		w.endTopic()
 	}
+	w.groups()
 	ls.Sort(w.rows, w.o.Sort)
 	for _, r := range w.rows {
 		w.print(r)

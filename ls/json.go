@@ -49,6 +49,7 @@ func (t *Topic) appendJSON(dst []byte, nowMs int64) []byte {
 	o.Int("partitions", t.Sums.Partitions)
 	appendSums(&o, &t.Sums)
 	appendAge(&o, t.LastMs, nowMs)
+	appendStats(&o, t.Stats)
 	o.Strs("log_dirs", t.Dirs)
 	return o.Line()
 }
@@ -65,6 +66,7 @@ func (p *Partition) appendJSON(dst []byte, nowMs int64) []byte {
 	maybe(&o, "last_offset", p.LastOffset)
 	appendSums(&o, &p.Sums)
 	appendAge(&o, p.LastMs, nowMs)
+	appendStats(&o, p.Stats)
 	maybe(&o, "active_segment", p.Active)
 	o.StrOrNull("active_evidence", string(p.Evidence))
 	return o.Line()

@@ -50,6 +50,9 @@ func (m Maybe) most(o Maybe) Maybe {
 // Options say what to find out.
 type Options struct {
 	Segments      bool // the segments of each partition, one by one
+	Stats         bool // read all headers
+	Records       bool // and all compressed records
+	Group         Group
 	Jobs          int
 	MaxBatchBytes int64
 	Settings      func(dir *logdir.LogDir) *state.Settings
@@ -108,8 +111,9 @@ type Sums struct {
 	Records              int64
 	Estimated            bool // Records counts offsets where not all headers were read: it is at least as large
 	FirstMs, LastMs      Maybe
-	Slack                int64 // bytes of indexes that hold no entries
-	Maps                 int64 // mappings of a broker that has all segments open
+	Slack                int64  // bytes of indexes that hold no entries
+	Maps                 int64  // mappings of a broker that has all segments open
+	Stats                *Stats // nil if it was not asked for
 }
 
 // Add adds the parts of a whole.
@@ -125,6 +129,12 @@ func (s *Sums) Add(o *Sums) {
 	s.FirstMs, s.LastMs = s.FirstMs.least(o.FirstMs), s.LastMs.most(o.LastMs)
 	s.Slack += o.Slack
 	s.Maps += o.Maps
+	if o.Stats != nil {
+		if s.Stats == nil {
+			s.Stats = &Stats{}
+		}
+		s.Stats.Add(o.Stats)
+	}
 }
 
 // Topic is a topic: the sums of its partitions.

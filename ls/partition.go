@@ -65,6 +65,11 @@ func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 	p.Partitions = 1
 	l.describe(p, dir)
 	p.count(l, dir)
+	r.counter = nil
+	if l.Options.Stats {
+		p.Stats = &Stats{Producers: map[int64]bool{}}
+		r.counter = &counter{Stats: p.Stats, by: l.Group, read: l.Records, records: r.records, days: map[int64]int64{}}
+	}
 	for _, seg := range dir.Segments {
 		p.segment(l, r, seg)
 	}

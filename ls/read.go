@@ -13,6 +13,7 @@ type reader struct {
 	ctx     context.Context
 	records *format.RecordReader
 	buf     []byte
+	counter *counter // nil unless all headers are asked for
 }
 
 // wholeLog is the size up to which a log is read whole, which costs one call of the system; of a larger one the first header and
@@ -35,9 +36,12 @@ func (r *reader) segment(s *Segment, seg *logdir.Segment, each bool) []logdir.Pr
 	if seg.Index != nil {
 		s.Entries = Some(offsets.entries)
 	}
-	if s.Size <= wholeLog {
+	switch {
+	case s.Size <= wholeLog:
 		err = r.whole(s, seg.Log)
-	} else {
+	case r.counter != nil:
+		err = r.headers(s, seg.Log)
+	default:
 		err = r.ends(s, seg, offsets, each)
 		if err == nil && !s.Active && !times.lastMs.OK {
 			times, err = r.lastSlot(seg.TimeIndex, times)
@@ -86,6 +90,9 @@ func (r *reader) batch(s *Segment, b *format.Batch) {
 	s.Records += n
 	s.FirstOffset, s.LastOffset = s.FirstOffset.least(Some(first)), s.LastOffset.most(Some(b.LastOffset))
 	r.times(s, b)
+	if r.counter != nil {
+		r.counter.batch(b, n)
+	}
 }
 
 // times widens the range of times by a batch's.

@@ -16,6 +16,7 @@ type Summary struct {
 	Twins       Twins
 	MaxMapCount int64
 
+	batching  []string   // sentences about topics whose producers hardly batch
 	leftovers []Leftover // the largest
 	left      int64
 	leftBytes int64
@@ -69,6 +70,16 @@ func (s *Summary) leftover(l Leftover) {
 func (s *Summary) largest() {
 	slices.SortStableFunc(s.leftovers, func(a, b Leftover) int { return cmp.Compare(b.Usage.Bytes, a.Usage.Bytes) })
 	s.leftovers = s.leftovers[:min(len(s.leftovers), maxLeftovers)]
+}
+
+// maxBatching is of how many topics text says that their producers hardly batch.
+const maxBatching = 5
+
+// Topic takes a topic that is complete.
+func (s *Summary) Topic(t *Topic) {
+	if sentence := t.Batching(); sentence != "" && len(s.batching) < maxBatching {
+		s.batching = append(s.batching, sentence)
+	}
 }
 
 // AppendText appends what stands under the list.
@@ -169,6 +180,7 @@ func (s *Summary) sentences(st Style) []string {
 	if t.Estimated {
 		list = append(list, "Records after ≤ are counted by their offsets, from the first to the last: compaction leaves fewer. --stats reads all headers.")
 	}
+	list = append(list, s.batching...)
 	if t.Maps > 0 {
 		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).", render.Count(t.Maps), s.MaxMapCount,
 			percent(t.Maps, s.MaxMapCount))
