@@ -24,6 +24,9 @@ type lsOptions struct {
 	By          string
 	Stats       bool
 	Records     bool
+	WhatIf      string
+	Sample      *int64
+	what        *ls.WhatIf
 	Sort        string
 	Top         *int64
 	MaxMapCount int64
@@ -37,6 +40,9 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 			"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
 		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed and produced")
 		fs.BoolVar(&o.Records, "records", false, "with --stats, decompress too: the compression ratio")
+		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records anew and say what topics or partitions would take: "+
+			"`codec=NAME[:LEVEL][,batch=BYTES]`")
+		fs.Var(&optionalNumber{&o.Sample}, "sample", "with --what-if, try `N` batches of each partition instead of all")
 		o.Sort = "name"
 		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; sorted lists are "+
 			"printed when all is read")
@@ -82,8 +88,8 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Stats && (o.By == "segment" || o.group() != ls.NoGroup) {
-		return usageErrorf("--stats has a line a topic or a partition; --by %s goes without it", o.By)
+	if err := o.check(); err != nil {
+		return err
 	}
 	if o.MaxMapCount < 1 {
 		return usageErrorf("--max-map-count: %d is not a number of maps", o.MaxMapCount)
@@ -99,13 +105,14 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	partitions := ls.Partitions(set)
 	if o.By == "auto" {
 		o.By = by(set, partitions)
-		if o.Stats && o.By == "segment" {
+		if (o.Stats || o.what != nil) && o.By == "segment" {
 			o.By = "partition"
 		}
 	}
 	group := o.group()
 	brokers := brokers{cluster: cluster, dirs: map[*logdir.LogDir]*broker{}}
-	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: brokers.prepare(set),
+	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group,
+		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: brokers.prepare(set),
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})
 	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete}
 	var dirs []*ls.Dir
@@ -126,6 +133,29 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	return w.finish()
 }
 
+// check refuses flags that do not go together.
+func (o *lsOptions) check() error {
+	lines := o.By == "auto" || o.By == "topic" || o.By == "partition"
+	switch {
+	case o.Stats && o.WhatIf != "":
+		return usageErrorf("--stats says what is, and --what-if what could be: ask one at a time")
+	case !lines && (o.Stats || o.WhatIf != ""):
+		return usageErrorf("--stats and --what-if have a line a topic or a partition, not a %s", o.By)
+	case o.Sample != nil && (o.WhatIf == "" || *o.Sample == 0):
+		return usageErrorf("--sample goes with --what-if, and is at least 1")
+	case o.WhatIf == "":
+		return nil
+	}
+	what, err := ls.ParseWhatIf(o.WhatIf)
+	if err != nil {
+		return usageErrorf("--what-if: %w", err)
+	}
+	if o.what = what; o.Sample != nil {
+		what.Sample = *o.Sample
+	}
+	return nil
+}
+
 // group is what the list counts batches by; "" if it lists topics, partitions or segments.
 func (o *lsOptions) group() ls.Group {
 	switch g := ls.Group(o.By); g {
@@ -135,11 +165,16 @@ func (o *lsOptions) group() ls.Group {
 	return ls.NoGroup
 }
 
+// counts reports whether the list is about batches instead of files.
+func (o *lsOptions) counts() bool { return o.Stats || o.what != nil || o.group() != ls.NoGroup }
+
 // columns are those of the list.
 func (o *lsOptions) columns() []render.Column {
 	switch {
 	case o.group() != ls.NoGroup:
 		return ls.GroupColumns(o.group())
+	case o.what != nil:
+		return append([]render.Column{{Name: o.By}}, ls.WhatIfColumns...)
 	case o.Stats:
 		return append([]render.Column{{Name: o.By}}, ls.StatsColumns...)
 	case o.By == "topic":
@@ -249,7 +284,7 @@ func (w *lsWriter) start(summary *ls.Summary) {
 		w.table = render.NewTable(w.env.Stdout, w.style.Theme, columns...)
 	case "text":
 		w.shown = ls.Shown(columns)
-		if w.o.Stats || w.o.group() != ls.NoGroup {
+		if w.o.counts() {
 			w.shown = slices.Repeat([]bool{true}, len(columns))
 		}
 		alignment, names := "", []string{}
@@ -375,6 +410,9 @@ func (w *lsWriter) print(r ls.Row) {
 		if w.text.Row(cells...); w.text.Len() >= lsBlock {
 			w.flush()
 		}
+	case w.o.what != nil:
+		w.buf = r.AppendWhatIfJSON(w.buf[:0], w.o.what)
+		_, _ = w.env.Stdout.Write(w.buf)
 	default:
 		w.buf = r.AppendJSON(w.buf[:0], w.style.NowMs)
 		_, _ = w.env.Stdout.Write(w.buf)
@@ -382,7 +420,10 @@ func (w *lsWriter) print(r ls.Row) {
 }
 
 func (w *lsWriter) cells(r ls.Row) []string {
-	if w.o.Stats {
+	switch {
+	case w.o.what != nil:
+		return r.WhatIfCells(w.style)
+	case w.o.Stats:
 		return r.StatsCells(w.style)
 	}
 	return r.Cells(w.style)
@@ -424,7 +465,14 @@ func (w *lsWriter) finish() error {
 		if w.o.By == "segment" && w.listed == 1 && w.last != nil {
 			w.buf = append(append(w.buf, w.last.EvidenceSentence()...), '\n')
 		}
-		w.buf = w.summary.AppendText(w.buf, w.style)
+		switch {
+		case w.o.what != nil:
+			w.buf = ls.AppendSentences(w.buf, []string{w.o.what.Title()}, w.style)
+		case w.o.counts():
+			w.buf = ls.AppendSentences(w.buf, w.summary.Batching(), w.style)
+		default:
+			w.buf = w.summary.AppendText(w.buf, w.style)
+		}
 	default:
 		w.buf = w.summary.AppendJSON(w.buf)
 	}

@@ -46,7 +46,7 @@ func ReplayFile(ctx context.Context, f *logdir.File, batchSizes []int64, codecs 
 			for _, codec := range codecs {
 				cell := &Replayed{BatchSize: size, Codec: codec}
 				out.Cells = append(out.Cells, cell)
-				r.senders = append(r.senders, &sender{cell: cell, f: newFiller(size, codec), compress: &r.compress})
+				r.senders = append(r.senders, &sender{cell: cell, f: format.NewFiller(size, codec), compress: &r.compress})
 			}
 		}
 		return r.run(data)
@@ -174,44 +174,44 @@ func (r *replayer) scale(c *Replayed) {
 // sender is a producer with one batch.size and codec.
 type sender struct {
 	cell     *Replayed
-	f        *filler
+	f        *format.Filler
 	compress *format.Compressor
 	plain    []byte
 }
 
 func (s *sender) send(rec *format.Record) error {
 	content := rec.ContentSize()
-	if s.f.records > 0 {
-		if size := s.f.next(content, rec.Timestamp); !s.f.hasRoom(size) {
+	if s.f.Records > 0 {
+		if size := s.f.Next(content, rec.Timestamp); !s.f.HasRoom(size) {
 			if err := s.close(ClosedFull, size); err != nil {
 				return err
 			}
 		}
 	}
-	if s.f.records == 0 {
-		s.f.begin(content, rec.Timestamp)
+	if s.f.Records == 0 {
+		s.f.Begin(content, rec.Timestamp)
 	}
-	size := s.f.next(content, rec.Timestamp)
-	if s.f.codec != format.CodecNone {
-		s.plain = format.AppendRecord(s.plain, rec, rec.Timestamp-s.f.baseMs, int32(s.f.records))
+	size := s.f.Next(content, rec.Timestamp)
+	if s.f.Codec != format.CodecNone {
+		s.plain = format.AppendRecord(s.plain, rec, rec.Timestamp-s.f.BaseMs, int32(s.f.Records))
 	}
-	s.f.add(size)
+	s.f.Add(size)
 	return nil
 }
 
 // close ends the present batch, if there is one.
 func (s *sender) close(why Close, next int64) error {
 	f := s.f
-	if f.records == 0 {
+	if f.Records == 0 {
 		return nil
 	}
-	b := PredictedBatch{Times: 1, Records: f.records, Bytes: format.BatchHeaderSize + f.plain, Limit: f.limit, Filled: f.filled(), Next: next, Reason: why}
-	if f.codec != format.CodecNone {
-		packed, err := s.compress.Size(f.codec, s.plain)
+	b := PredictedBatch{Times: 1, Records: f.Records, Bytes: format.BatchHeaderSize + f.Plain, Limit: f.Limit, Filled: f.Filled(), Next: next, Reason: why}
+	if f.Codec != format.CodecNone {
+		packed, err := s.compress.Size(f.Codec, s.plain)
 		if err != nil {
 			return err
 		}
-		f.observe(packed)
+		f.Observe(packed)
 		b.Bytes = format.BatchHeaderSize + packed
 		s.plain = s.plain[:0]
 	}
@@ -220,7 +220,7 @@ func (s *sender) close(why Close, next int64) error {
 	} else {
 		s.cell.Batches = append(s.cell.Batches, b)
 	}
-	f.records, f.plain = 0, 0
+	f.Reset()
 	return nil
 }
 

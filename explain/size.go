@@ -7,20 +7,6 @@ import (
 	"kseg/format"
 )
 
-// maxRecordOverhead is what a producer reserves for a record's own fields when it allocates a batch
-// (DefaultRecord.MAX_RECORD_OVERHEAD), in bytes.
-const maxRecordOverhead = 21
-
-// compressionMargin is by how much a producer distrusts its estimate of the compression ratio
-// (MemoryRecordsBuilder.COMPRESSION_RATE_ESTIMATION_FACTOR).
-const compressionMargin = 1.05
-
-// The steps in which a producer corrects its estimate (CompressionRatioEstimator).
-const (
-	ratioImproves     = 0.005
-	ratioDeteriorates = 0.05
-)
-
 // Close says why a producer closed a batch.
 type Close uint8
 
@@ -41,71 +27,6 @@ type PredictedBatch struct {
 	// Next is the size of the record that had no room.
 	Next   int64
 	Reason Close
-}
-
-// filler decides when a producer closes a batch: RecordAccumulator and MemoryRecordsBuilder.hasRoomFor. A batch closes
-// before a record that would not fit into max(1, batch.size, what its first record may take at most).
-type filler struct {
-	batchSize int64
-	codec     format.Codec
-	ratio     float32 // estimated, of the present batch
-	estimate  float32 // for the next
-	limit     int64
-	plain     int64 // bytes of the records, uncompressed
-	records   int64
-	baseMs    int64
-}
-
-func newFiller(batchSize int64, codec format.Codec) *filler {
-	return &filler{batchSize: batchSize, codec: codec, estimate: 1}
-}
-
-// begin starts a batch with a first record of that content and timestamp.
-func (f *filler) begin(content, timestampMs int64) {
-	f.limit = max(1, f.batchSize, format.BatchHeaderSize+maxRecordOverhead+content)
-	f.plain, f.records, f.baseMs, f.ratio = 0, 0, timestampMs, f.estimate
-}
-
-// filled is the size of the batch as the producer takes it to be.
-func (f *filler) filled() int64 {
-	if f.codec == format.CodecNone {
-		return format.BatchHeaderSize + f.plain
-	}
-	return format.BatchHeaderSize + int64(float32(f.plain)*f.ratio*compressionMargin)
-}
-
-// next is the size of a record if it were the batch's next.
-func (f *filler) next(content, timestampMs int64) int64 {
-	return format.RecordSize(timestampMs-f.baseMs, int32(f.records), content)
-}
-
-// mostPlain bounds the records of a compressed batch, in bytes, where a producer would take more: highly compressible ones
-// with a large batch.size.
-const mostPlain = 64 << 20
-
-// hasRoom reports whether a record of that size still goes into the batch; the first always does.
-func (f *filler) hasRoom(size int64) bool {
-	filled := f.filled()
-	if f.codec != format.CodecNone && f.plain > mostPlain {
-		return false
-	}
-	return f.records == 0 || f.limit > filled && f.limit >= filled+size
-}
-
-func (f *filler) add(size int64) {
-	f.plain += size
-	f.records++
-}
-
-// observe corrects the estimate by the size that the records of a closed batch compressed to.
-func (f *filler) observe(compressed int64) {
-	observed := float32(compressed) / float32(f.plain)
-	switch {
-	case observed > f.estimate:
-		f.estimate = max(f.estimate+ratioDeteriorates, observed)
-	case observed < f.estimate:
-		f.estimate = max(f.estimate-ratioImproves, observed)
-	}
 }
 
 // SizeOptions describe records that are all alike, and the producer that sends them.
@@ -150,18 +71,18 @@ func (o *SizeOptions) sample() *format.Record {
 // it is sent before its batch is full. Without compression the sizes are exact; with it they are about what they would be for
 // records that are all equal, by the codecs of this program. The batches come in order; equal full ones are one item.
 func Predict(o SizeOptions) ([]PredictedBatch, error) {
-	p := predictor{o: &o, f: newFiller(o.BatchSize, o.Codec), content: o.content()}
+	p := predictor{o: &o, f: format.NewFiller(o.BatchSize, o.Codec), content: o.content()}
 	if o.Codec != format.CodecNone {
 		p.record = o.sample()
 	}
 	for left := o.Records; left > 0; {
-		before := p.f.estimate
+		before := p.f.Estimate
 		b, err := p.batch(left)
 		if err != nil {
 			return nil, err
 		}
 		left -= b.Records
-		if b.Reason == ClosedFull && (p.f.estimate == before || len(p.batches) >= settled) {
+		if b.Reason == ClosedFull && (p.f.Estimate == before || len(p.batches) >= settled) {
 			b.Times += (left - 1) / b.Records // all later full batches are like this one, or nearly
 			left -= (b.Times - 1) * b.Records
 		}
@@ -176,7 +97,7 @@ const settled = 300
 // predictor holds what Predict reuses from batch to batch.
 type predictor struct {
 	o        *SizeOptions
-	f        *filler
+	f        *format.Filler
 	content  int64
 	record   *format.Record // nil without compression
 	plain    []byte
@@ -187,29 +108,29 @@ type predictor struct {
 // batch fills one batch from at most left records.
 func (p *predictor) batch(left int64) (PredictedBatch, error) {
 	f := p.f
-	f.begin(p.content, 0)
+	f.Begin(p.content, 0)
 	p.plain = p.plain[:0]
-	out := PredictedBatch{Times: 1, Limit: f.limit, Reason: ClosedEnd}
-	for f.records < left {
-		at := f.records * p.o.TimestampStepMs
-		size := f.next(p.content, at)
-		if !f.hasRoom(size) {
+	out := PredictedBatch{Times: 1, Limit: f.Limit, Reason: ClosedEnd}
+	for f.Records < left {
+		at := f.Records * p.o.TimestampStepMs
+		size := f.Next(p.content, at)
+		if !f.HasRoom(size) {
 			out.Reason, out.Next = ClosedFull, size
 			break
 		}
 		if p.record != nil {
-			p.plain = format.AppendRecord(p.plain, p.record, at, int32(f.records))
+			p.plain = format.AppendRecord(p.plain, p.record, at, int32(f.Records))
 		}
-		f.add(size)
+		f.Add(size)
 	}
-	out.Records, out.Filled = f.records, f.filled()
-	out.Bytes = format.BatchHeaderSize + f.plain
+	out.Records, out.Filled = f.Records, f.Filled()
+	out.Bytes = format.BatchHeaderSize + f.Plain
 	if p.record != nil {
 		packed, err := p.compress.Size(p.o.Codec, p.plain)
 		if err != nil {
 			return out, err
 		}
-		f.observe(packed)
+		f.Observe(packed)
 		out.Bytes = format.BatchHeaderSize + packed
 	}
 	return out, nil
@@ -231,7 +152,7 @@ func (o *SizeOptions) Check() error {
 	if size > math.MaxInt32-format.BatchHeaderSize {
 		return fmt.Errorf("a record of %s: no batch can hold it, since sizes are 32-bit numbers", bytesOf(size))
 	}
-	if float64(o.Records)*float64(format.BatchHeaderSize+maxRecordOverhead+size) > math.MaxInt64 {
+	if float64(o.Records)*float64(format.BatchHeaderSize+format.MaxRecordOverhead+size) > math.MaxInt64 {
 		return fmt.Errorf("%s of %s are more bytes than 64 bits can count", records(o.Records), bytesOf(size))
 	}
 	const most = 64 << 20

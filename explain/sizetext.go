@@ -100,7 +100,7 @@ func (b *PredictedBatch) why(o *SizeOptions) string {
 	limit := render.Count(b.Limit) + ", batch.size"
 	if b.Limit != o.BatchSize {
 		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %s", render.Count(b.Limit),
-			format.BatchHeaderSize, maxRecordOverhead, render.Count(o.content()))
+			format.BatchHeaderSize, format.MaxRecordOverhead, render.Count(o.content()))
 	}
 	if o.Codec != format.CodecNone {
 		return fmt.Sprintf("estimated at %s; with the next record of %s it would be over %s", render.Count(b.Filled), render.Count(b.Next), limit)

@@ -91,9 +91,13 @@ const (
 // Compressor compresses the records of one batch after the other, in the frames that Kafka's producers write and at their
 // default levels. The bytes differ from theirs, since the libraries do. It is not safe for concurrent use.
 type Compressor struct {
+	// Level, if not 0, is the level of gzip, lz4 and zstd, as this program's libraries count them.
+	Level int
+
 	gz  *gzip.Writer
 	zs  *zstd.Encoder
 	lz  lz4.Compressor
+	hc  lz4.CompressorHC
 	out bytes.Buffer
 	buf []byte
 }
@@ -132,7 +136,14 @@ func (c *Compressor) Size(codec Codec, plain []byte) (int64, error) {
 func (c *Compressor) gzip(plain []byte) ([]byte, error) {
 	c.out.Reset()
 	if c.gz == nil {
-		c.gz = gzip.NewWriter(&c.out)
+		level := gzip.DefaultCompression
+		if c.Level != 0 {
+			level = c.Level
+		}
+		var err error
+		if c.gz, err = gzip.NewWriterLevel(&c.out, level); err != nil {
+			return nil, err
+		}
 	} else {
 		c.gz.Reset(&c.out)
 	}
@@ -146,7 +157,12 @@ func (c *Compressor) gzip(plain []byte) ([]byte, error) {
 func (c *Compressor) zstd(plain []byte) ([]byte, error) {
 	if c.zs == nil {
 		var err error
-		if c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
+		level := zstd.SpeedDefault
+		if c.Level != 0 {
+			level = zstd.EncoderLevelFromZstd(c.Level)
+		}
+		c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(level))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +190,7 @@ func (c *Compressor) lz4(plain []byte) ([]byte, error) {
 	for len(plain) > 0 {
 		block := plain[:min(len(plain), lz4BlockSize)]
 		plain = plain[len(block):]
-		n, err := c.lz.CompressBlock(block, packed[:len(block)])
+		n, err := c.lz4Block(block, packed[:len(block)])
 		if err != nil || n == 0 || n >= len(block) { // what does not shrink is stored
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(block))|1<<31)
 			dst = append(dst, block...)
@@ -185,6 +201,26 @@ func (c *Compressor) lz4(plain []byte) ([]byte, error) {
 	}
 	c.buf = binary.LittleEndian.AppendUint32(dst, 0)
 	return c.buf, nil
+}
+
+func (c *Compressor) lz4Block(block, packed []byte) (int, error) {
+	if c.Level == 0 {
+		return c.lz.CompressBlock(block, packed)
+	}
+	const first = 8 // the library's levels 1 to 9 are 2^9 to 2^17
+	c.hc.Level = lz4.CompressionLevel(1 << (first + c.Level))
+	return c.hc.CompressBlock(block, packed)
+}
+
+// Levels are the least and the most that Level may be for a codec; both are 0 for codecs without levels.
+func (c Codec) Levels() (least, most int) {
+	switch c {
+	case CodecGzip, CodecLZ4:
+		return 1, 9
+	case CodecZstd:
+		return 1, 22
+	}
+	return 0, 0
 }
 
 // AppendHeader appends a record's header; a nil value is null.

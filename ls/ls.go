@@ -53,6 +53,7 @@ type Options struct {
 	Stats         bool // read all headers
 	Records       bool // and all compressed records
 	Group         Group
+	WhatIf        *WhatIf // nil: no
 	Jobs          int
 	MaxBatchBytes int64
 	Settings      func(dir *logdir.LogDir) *state.Settings
@@ -114,6 +115,7 @@ type Sums struct {
 	Slack                int64  // bytes of indexes that hold no entries
 	Maps                 int64  // mappings of a broker that has all segments open
 	Stats                *Stats // nil if it was not asked for
+	Repacked             *Repacked
 }
 
 // Add adds the parts of a whole.
@@ -129,6 +131,12 @@ func (s *Sums) Add(o *Sums) {
 	s.FirstMs, s.LastMs = s.FirstMs.least(o.FirstMs), s.LastMs.most(o.LastMs)
 	s.Slack += o.Slack
 	s.Maps += o.Maps
+	if o.Repacked != nil {
+		if s.Repacked == nil {
+			s.Repacked = &Repacked{}
+		}
+		s.Repacked.add(o.Repacked)
+	}
 	if o.Stats != nil {
 		if s.Stats == nil {
 			s.Stats = &Stats{}

@@ -73,6 +73,9 @@ func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 	for _, seg := range dir.Segments {
 		p.segment(l, r, seg)
 	}
+	if l.WhatIf != nil {
+		p.repack(l.WhatIf, r, dir.Segments)
+	}
 }
 
 func (p *Partition) problem(display string, err error) {

@@ -14,6 +14,7 @@ type reader struct {
 	records *format.RecordReader
 	buf     []byte
 	counter *counter // nil unless all headers are asked for
+	packer  *packer  // nil until something is to be compressed anew
 }
 
 // wholeLog is the size up to which a log is read whole, which costs one call of the system; of a larger one the first header and

@@ -18,17 +18,20 @@ var StatsColumns = []render.Column{{Name: "batches", Right: true}, {Name: "recor
 
 // StatsCells are the row's name and its stats.
 func (r *Row) StatsCells(st Style) []string {
-	name, s := "", r.sums().Stats
-	if r.Topic != nil {
-		name = render.Escaped(r.Topic.Name)
-	} else {
-		name = r.Partition.cells(st)[0]
-	}
+	s := r.sums().Stats
 	b, n := &s.BatchBytes, &s.BatchCounts
-	return []string{name, render.Count(s.Batches), render.Count(s.Records), render.Bytes(b.Quantile(50)), render.Bytes(b.Quantile(99)),
+	return []string{r.StatsName(st), render.Count(s.Batches), render.Count(s.Records), render.Bytes(b.Quantile(50)), render.Bytes(b.Quantile(99)),
 		render.Bytes(b.Max()), render.Count(n.Quantile(50)), render.Count(n.Quantile(99)), render.Count(n.Max()),
 		percent(s.headerBytes(), s.Bytes), s.codecs(), ratio(s.Packed, s.Plain), render.Count(int64(len(s.Producers))), s.magics(),
 		render.Count(s.Back)}
+}
+
+// StatsName is the name of the row's topic or partition.
+func (r *Row) StatsName(st Style) string {
+	if r.Topic != nil {
+		return render.Escaped(r.Topic.Name)
+	}
+	return r.Partition.cells(st)[0]
 }
 
 // headerBytes are those of all batch headers, of magic 0 and 1 those of the messages or wrappers.

@@ -86,7 +86,15 @@ func (s *Summary) Topic(t *Topic) {
 func (s *Summary) AppendText(dst []byte, st Style) []byte {
 	dst = s.appendLeftovers(dst, st)
 	dst = s.appendDirs(dst, st)
-	for _, sentence := range s.sentences(st) {
+	return AppendSentences(dst, s.sentences(st), st)
+}
+
+// Batching are sentences about topics whose producers hardly batch.
+func (s *Summary) Batching() []string { return s.batching }
+
+// AppendSentences appends sentences, each on lines of its own.
+func AppendSentences(dst []byte, sentences []string, st Style) []byte {
+	for _, sentence := range sentences {
 		for _, line := range render.Wrap(sentence, st.Width) {
 			dst = append(append(dst, line...), '\n')
 		}
@@ -180,7 +188,6 @@ func (s *Summary) sentences(st Style) []string {
 	if t.Estimated {
 		list = append(list, "Records after ≤ are counted by their offsets, from the first to the last: compaction leaves fewer. --stats reads all headers.")
 	}
-	list = append(list, s.batching...)
 	if t.Maps > 0 {
 		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).", render.Count(t.Maps), s.MaxMapCount,
 			percent(t.Maps, s.MaxMapCount))
