@@ -95,9 +95,7 @@ func (s *chunkReader) window(size int64) (bool, error) {
 		return false, err
 	}
 	s.batches = s.batches[:0]
-	for s.scanner.NextIn(s.buf[:n], at) {
-		b := *s.scanner.Batch()
-		b.Raw = s.buf[b.Pos-at : b.End()-at : b.End()-at]
+	for b := (format.Batch{}); s.scanner.NextIn(s.buf[:n], at, &b); {
 		if !b.Valid() {
 			s.flush()
 			s.give(chunk{damaged: true, pos: b.Pos})

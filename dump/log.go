@@ -78,7 +78,11 @@ func (c *cutter) fill(r *run) bool {
 	defer func() { r.span = c.data[min(from, c.scan.Pos()):c.scan.Pos()] }()
 	c.load(r)
 	for r.bytes < runBytes && len(r.batches) < runBatches {
-		copied := c.scan.NextIn(r.copied, from)
+		var b format.Batch
+		copied := c.scan.NextIn(r.copied, from, &b)
+		if copied {
+			b.Raw = c.data[b.Pos:b.End():b.End()]
+		}
 		if !copied && !c.scan.Next() {
 			break
 		}
@@ -90,7 +94,10 @@ func (c *cutter) fill(r *run) bool {
 			r.hole = c.hole(*hole)
 			return true
 		}
-		if !c.add(r, copied, from) {
+		if !copied {
+			b = *c.scan.Batch()
+		}
+		if !c.add(r, b, copied, from) {
 			c.scan.Stop()
 			break
 		}
@@ -99,8 +106,7 @@ func (c *cutter) fill(r *run) bool {
 }
 
 // add puts the scanner's batch into r, unless the file is not to be looked at so far.
-func (c *cutter) add(r *run, copied bool, from int64) bool {
-	b := *c.scan.Batch()
+func (c *cutter) add(r *run, b format.Batch, copied bool, from int64) bool {
 	if b.End() > c.end || c.d.opts.Filter.beyond(&b) {
 		return false
 	}

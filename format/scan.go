@@ -18,6 +18,8 @@ const (
 	ZeroTail
 	// Damage is anything else.
 	Damage
+	// Unreadable is what a device does not give. No Scanner tells of it, but who reads for one.
+	Unreadable
 )
 
 // String is the name used in JSON.
@@ -27,6 +29,8 @@ func (k HoleKind) String() string {
 		return "torn-tail"
 	case ZeroTail:
 		return "zero-tail"
+	case Unreadable:
+		return "unreadable"
 	}
 	return "damage"
 }
@@ -118,19 +122,19 @@ func (s *Scanner) Next() bool {
 	return true
 }
 
-// NextIn is Next for a plain batch that lies whole in window, a copy of the file's bytes from position at on: the file's
-// own bytes are not touched. It answers false, and changes nothing, where only Next can tell what is there.
-func (s *Scanner) NextIn(window []byte, at int64) bool {
+// NextIn is Next for a plain batch that lies whole in window, a copy of the file's bytes from position at on: the batch goes to
+// b, with bytes of the window, and the file's own are not touched. It answers false, and nothing but b has changed, where only
+// Next can tell what is there.
+func (s *Scanner) NextIn(window []byte, at int64, b *Batch) bool {
 	if s.pos < at || s.pos >= at+int64(len(window)) {
 		return false
 	}
-	b, err := DecodeBatch(window, s.pos-at)
-	if err != nil || !saneHeader(&b) || !s.settled(b.BaseOffset) {
+	if b.Decode(window, s.pos-at) != nil || !saneHeader(b) || !s.settled(b.BaseOffset) {
 		return false
 	}
 	b.Pos = s.pos
-	s.take(&b, true)
-	s.batch.Raw = s.data[b.Pos:b.End():b.End()]
+	s.pos, s.last, s.odd, s.isHole = b.End(), b.Pos, -1, false
+	s.expect(b)
 	return true
 }
 
@@ -488,4 +492,18 @@ func crcEnd(b *Batch) int64 {
 func (s *Scanner) Stop() {
 	s.pos = int64(len(s.data))
 	s.last, s.odd = -1, -1
+}
+
+// Expected is the offset that should come next, -1 if that is unknown.
+func (s *Scanner) Expected() int64 { return s.expected }
+
+// Resync passes over bytes: the next batch is the first intact one that begins at from or later. It is false, and Next will
+// report the end, if there is none.
+func (s *Scanner) Resync(from int64) (next Batch, ok bool) {
+	if next, ok = s.search(from, int64(len(s.data)), nil); !ok {
+		s.Stop()
+		return next, false
+	}
+	s.pos, s.last, s.odd = next.Pos, -1, -1
+	return next, true
 }

@@ -30,7 +30,7 @@ func (p Peek) Read(dst []byte, pos int64) ([]byte, error) {
 	}
 	n, err := p.file.ReadAt(dst, pos)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, p.of.readError(pos+int64(n), err)
+		return nil, &FaultError{Display: p.of.Display, Pos: pos + int64(n), Mapped: p.Size, Now: -1, Err: bareError(err)}
 	}
 	return dst[:n], nil
 }

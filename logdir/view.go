@@ -20,31 +20,38 @@ import (
 // lost the bytes that were being read. Beside a live broker that is everyday life: retention, compaction, truncation.
 var ErrVanished = errors.New("changed since it was found")
 
-// FaultError means that bytes of a mapped file could not be read any more. It unwraps to ErrVanished if the file has
-// become shorter, else to syscall.EIO: the device failed.
+// FaultError means that bytes of a file could not be read. It unwraps to ErrVanished if the file has become shorter or another,
+// else to what the device said.
 type FaultError struct {
 	Display string
 	Pos     int64 // the byte that was asked for; the whole page is gone
 	Mapped  int64 // the length when the file was mapped
 	Now     int64 // the length now, -1 if it could not be asked
+	Err     error // what the device said; nil if it can be read by now
 }
 
 // Error says which byte is gone and how long the file is now.
 func (e *FaultError) Error() string {
-	if e.shrunk() {
+	switch {
+	case e.shrunk():
 		return fmt.Sprintf("%s: %v: byte %d is gone; the file had %d bytes and has %d now. A broker truncates and deletes "+
 			"files it has open; run again to read what is left", e.Display, ErrVanished, e.Pos, e.Mapped, e.Now)
+	case e.Err == nil:
+		return fmt.Sprintf("%s: byte %d could not be read from memory, though the file has it: no memory was free, or it changed; run again, "+
+			"or on a copy", e.Display, e.Pos)
+	case errors.Is(e.Err, syscall.EIO):
+		return fmt.Sprintf("%s: byte %d cannot be read: %v: the device fails there (see dmesg); copy what can be read with ddrescue or the "+
+			"like and read the copy", e.Display, e.Pos, e.Err)
 	}
-	return fmt.Sprintf("%s: byte %d cannot be read: the device reports an error (see dmesg); copy what can be read with "+
-		"ddrescue or the like and read the copy", e.Display, e.Pos)
+	return fmt.Sprintf("%s: byte %d cannot be read: %v", e.Display, e.Pos, e.Err)
 }
 
-// Unwrap is ErrVanished or syscall.EIO.
+// Unwrap is ErrVanished or what the device said.
 func (e *FaultError) Unwrap() error {
-	if e.shrunk() {
+	if e.shrunk() || e.Err == nil {
 		return ErrVanished
 	}
-	return syscall.EIO
+	return e.Err
 }
 
 // shrunk: the kernel's pages end where the file does, rounded up.
@@ -89,8 +96,8 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 }
 
 // Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes that are
-// looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. If the file has become
-// shorter the error is a *FaultError, as that of View.
+// looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. The error is a *FaultError,
+// before whose Pos dst is filled.
 func (f *File) Read(dst []byte, pos int64) error {
 	if f.gentle != nil {
 		f.gentle.pay(len(dst))
@@ -99,17 +106,18 @@ func (f *File) Read(dst []byte, pos int64) error {
 	m := f.mapping
 	f.mu.Unlock()
 	n, err := m.file.ReadAt(dst, pos)
-	switch {
-	case n == len(dst):
+	if n == len(dst) {
 		return nil
-	case errors.Is(err, io.EOF):
-		return &FaultError{Display: f.Display, Pos: pos + int64(n), Mapped: int64(len(m.data)), Now: m.presentLen()}
 	}
-	return f.readError(pos+int64(n), err)
+	return m.fault(f.Display, pos+int64(n), err)
 }
 
-func (f *File) readError(pos int64, err error) error {
-	return fmt.Errorf("%s: byte %d cannot be read: %w", f.Display, pos, bareError(err))
+// fault is the error for a byte that could not be read, for the reason err: a short read if that is io.EOF.
+func (m *mapping) fault(display string, pos int64, err error) *FaultError {
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return &FaultError{Display: display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen(), Err: bareError(err)}
 }
 
 // PanicError is a panic that was caught: a mistake of this program, which spoils the answer about one place only.
@@ -149,7 +157,9 @@ func faultOf(r any) error {
 	defer mapped.Unlock()
 	for m, display := range mapped.all {
 		if pos, ok := m.faultPos(r); ok {
-			return &FaultError{Display: display, Pos: pos, Mapped: int64(len(m.data)), Now: m.presentLen()}
+			var one [1]byte
+			_, err := m.file.ReadAt(one[:], pos)
+			return m.fault(display, pos, err)
 		}
 	}
 	return nil

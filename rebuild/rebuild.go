@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // Options say what Run writes, and where.
@@ -110,6 +112,7 @@ type rebuilder struct {
 	cluster *state.Cluster
 	dirs    state.Dirs
 	reader  *format.RecordReader
+	walker  *walk.Walker[sound]
 	summary Summary
 	inputs  Inputs
 }
@@ -143,6 +146,7 @@ type partition struct {
 	*rebuilder
 	dir      *logdir.Partition
 	segments []*logdir.Segment
+	logs     []*walk.Log     // theirs
 	known    map[string]bool // the paths of their logs
 	interval state.Setting
 	out      *folder
@@ -203,11 +207,21 @@ func (p *partition) add(segments []*logdir.Segment) {
 		if !p.known[s.Log.Path] {
 			p.known[s.Log.Path] = true
 			p.segments = append(p.segments, s)
+			p.logs = append(p.logs, &walk.Log{File: s.Log, Base: s.Base, Stop: func(_ *format.Batch, h *format.Hole) bool {
+				return h != nil && h.Kind != format.Unreadable // recovery cuts the log here
+			}})
 		}
 	}
 }
 
 func (r *rebuilder) run(partitions []*partition) error {
+	var logs []*walk.Log
+	for _, p := range partitions {
+		logs = append(logs, p.logs...)
+	}
+	// A broker believes lengths, and looks for nothing behind those that lead nowhere.
+	r.walker = walk.Start(r.ctx, slices.Values(logs), walk.Options{Jobs: r.opts.Jobs, Trust: format.TrustBlindly}, newLook)
+	defer r.walker.Close()
 	for _, p := range partitions {
 		if len(p.segments) == 0 {
 			continue
@@ -227,8 +241,8 @@ func (p *partition) run() error {
 	if p.out, err = p.newFolder(p.dir.Name); err != nil {
 		return err
 	}
-	for _, seg := range p.segments {
-		if err = p.segment(seg); err == nil {
+	for i, seg := range p.segments {
+		if err = p.segment(seg, p.logs[i]); err == nil {
 			err = p.finish(maxQueue, maxQueueBytes)
 		}
 		if err != nil {
@@ -253,17 +267,28 @@ func (p *partition) chooseInterval() state.Setting {
 }
 
 // segment rebuilds one segment. Its error ends the run; what is wrong with the segment alone is in what Emit gets.
-func (p *partition) segment(seg *logdir.Segment) error {
+func (p *partition) segment(seg *logdir.Segment, log *walk.Log) error {
 	res := &Segment{Partition: p.dir.Name, Dir: p.dir.Display, File: seg.Log.Rel, Base: seg.Base, Interval: p.interval,
 		Size: seg.Log.Size, Outcome: Whole}
 	x := p.history.before(seg)
 	x.index = format.NewIndexBuilder(seg.Base, p.interval.Int())
-	err := seg.Log.View(func(data []byte) error {
-		res.Size = int64(len(data))
-		if err := p.walk(seg, data, x); err != nil {
+	reading := true
+	err := p.walker.Log(log, func(r *walk.Run[sound]) error {
+		if err := unread(r); err != nil {
 			return err
 		}
-		p.judge(seg, data, x, res)
+		for i := 0; reading && i < int(r.Result); i++ {
+			reading = x.add(&r.Batches[i])
+		}
+		reading = reading && int(r.Result) == len(r.Batches)
+		if r.Last {
+			res.Size = int64(len(r.Data))
+			p.judge(seg, r.Data, x, res)
+			r.To = res.Size
+		}
+		if p.opts.Progress != nil {
+			p.opts.Progress(r.To - r.From)
+		}
 		return nil
 	})
 	switch {
@@ -278,30 +303,23 @@ func (p *partition) segment(seg *logdir.Segment) error {
 	return nil
 }
 
-// window is how many bytes are brought into memory at once.
-const window = 1 << 20
+// sound is how many batches of a run have the right checksum before the first that has not.
+type sound int
 
-// walk feeds the batches of a segment to its recovery, up to where that ends: at a wrong length or checksum.
-func (p *partition) walk(seg *logdir.Segment, data []byte, x *recovery) error {
-	size := int64(len(data))
-	reading, b := true, format.Batch{}
-	for pos, from := int64(0), int64(0); from < size; {
-		to := min(from+window, size)
-		if err := p.ctx.Err(); err != nil {
-			return err
+func newLook(format.Gate) walk.Look[sound] {
+	return func(r *walk.Run[sound]) error {
+		for r.Result = 0; int(r.Result) < len(r.Batches) && r.Batches[r.Result].Valid(); r.Result++ {
 		}
-		seg.Log.Prepare(data[from:to])
-		for reading && pos < to {
-			reading = b.Decode(data, pos) == nil && b.Valid() && x.add(&b)
-			pos = b.End()
-		}
-		seg.Log.Release(data[from:to])
-		if p.opts.Progress != nil {
-			p.opts.Progress(to - from)
-		}
-		from = to
+		return nil
 	}
-	return nil
+}
+
+// unread is why a run is not all there.
+func unread(r *walk.Run[sound]) error {
+	if r.Err == nil && len(r.Holes) > 0 {
+		return r.Holes[0].Err
+	}
+	return r.Err
 }
 
 // judge says what recovery makes of the segment, and why.
