@@ -30,7 +30,7 @@ func (o *clusterOptions) open(paths []string) (*logdir.Set, *logdir.Gentle, erro
 	if o.Gentle {
 		gentle = logdir.NewGentle(gentleBytesPerSecond)
 	}
-	set, err := logdir.Open(paths, logdir.Options{Gentle: gentle})
+	set, err := logdir.Open(paths, logdir.Options{Gentle: gentle, Unlisted: true})
 	return set, gentle, err
 }
 

@@ -120,3 +120,19 @@ func TestMetadataJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsJSONFitsTheSchema holds what groups prints of the real directories against the schema.
+func TestGroupsJSONFitsTheSchema(t *testing.T) {
+	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions", "4.4.0/logdirs/clean/data1", "3.7.2/transactions"} {
+		for _, flags := range [][]string{nil, {"--history"}} {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"groups", "-o", "json", fixture.Dir(t, name)}, flags...)
+			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound {
+				t.Errorf("%s %q: exit code %d, %s", name, flags, code, &stderr)
+			}
+			if err := fixture.CheckJSONLines(stdout.String()); err != nil && stdout.Len() > 0 {
+				t.Errorf("%s %q: %v", name, flags, err)
+			}
+		}
+	}
+}

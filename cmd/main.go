@@ -80,6 +80,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newVerifyCommand(env),
 		newLsCommand(env),
 		newRetentionCommand(env),
+		newGroupsCommand(env),
 		newMetadataCommand(env),
 		newCompareCommand(env),
 		newCompactionCommand(env),

@@ -195,7 +195,7 @@ func (m *metadataRun) damage(problems []error, lost []state.Lost, newer int) boo
 	if len(lost) == 0 {
 		return false
 	}
-	m.env.notef("offsets lost: %s; what they may have changed is marked unsure, and things may be missing", metadata.LostText(lost))
+	m.env.notef("offsets lost: %s; what they may have changed is marked unsure, and things may be missing", state.LostText(lost))
 	return true
 }
 

@@ -260,7 +260,7 @@ func (c *Check) check(p *logdir.Partition, base *logdir.File, im *state.Image) {
 		c.Result, c.Why = "unchecked", err.Error()
 		return
 	case len(folded.Lost) > 0:
-		c.Result, c.Why = "unchecked", "offsets are missing before it: "+LostText(folded.Lost)
+		c.Result, c.Why = "unchecked", "offsets are missing before it: "+state.LostText(folded.Lost)
 		return
 	case folded.EndOffset < c.Offset:
 		c.Result, c.Why = "unchecked", fmt.Sprintf("the log ends at offset %d, before it", folded.EndOffset)

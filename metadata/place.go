@@ -35,6 +35,11 @@ func Place(set *logdir.Set, im *state.Image, clusterID string) (all []Misplaced,
 			if !p.Named || p.Suffix != "" || p.IsClusterMetadata() {
 				continue
 			}
+			listing, gone := p.List()
+			problems = append(problems, listing...)
+			if gone {
+				continue
+			}
 			m, err := onDisk(p, d, im)
 			if err != nil {
 				problems = append(problems, logdir.Problem{Display: p.Display, Err: err})

@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"kseg/render"
@@ -41,22 +40,6 @@ func (r *Report) Empty() bool {
 		}
 	}
 	return true
-}
-
-// LostText says which offsets were lost.
-func LostText(lost []state.Lost) string {
-	var parts []string
-	for _, l := range lost {
-		switch {
-		case l.Open:
-			parts = append(parts, fmt.Sprintf("from %d on", l.First))
-		case l.First == l.Last:
-			parts = append(parts, strconv.FormatInt(l.First, 10))
-		default:
-			parts = append(parts, fmt.Sprintf("%d–%d", l.First, l.Last))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // AppendText appends the answer, then a table a kind of things.

@@ -8,8 +8,11 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -50,6 +53,22 @@ type Lost struct {
 	First int64
 	Last  int64 // inclusive; meaningless if Open
 	Open  bool  // the range has no known end: nothing readable follows it
+}
+
+// LostText says which offsets were lost.
+func LostText(lost []Lost) string {
+	var parts []string
+	for _, l := range lost {
+		switch {
+		case l.Open:
+			parts = append(parts, fmt.Sprintf("from %d on", l.First))
+		case l.First == l.Last:
+			parts = append(parts, strconv.FormatInt(l.First, 10))
+		default:
+			parts = append(parts, fmt.Sprintf("%d–%d", l.First, l.Last))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func newImage() *Image {

@@ -130,16 +130,20 @@ func (im *Image) removeTopic(at Origin, id format.UUID) {
 
 // sortedValues are the values of a map in the order of their keys.
 func sortedValues[K cmp.Ordered, V any](m map[K]V) []V {
-	var keys []K
+	var values []V
+	for _, k := range sortedKeys(m) {
+		values = append(values, m[k])
+	}
+	return values
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	var values []V
-	for _, k := range keys {
-		values = append(values, m[k])
-	}
-	return values
+	return keys
 }
 
 func (im *Image) partition(at Origin, h schema.Half) func() {

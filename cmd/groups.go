@@ -1,0 +1,210 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kseg/format"
+	"kseg/groups"
+	"kseg/logdir"
+	"kseg/render"
+	"kseg/state"
+)
+
+// groupsOptions are the flags of kseg groups.
+type groupsOptions struct {
+	clusterOptions
+	outputOptions
+	clockOptions
+	Groups, Topics, Exclude []string
+	At                      string
+	History                 bool
+}
+
+// AddFlags defines the flags of groups.
+func (o *groupsOptions) AddFlags(fs *pflag.FlagSet) {
+	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
+		fs.StringArrayVar(&o.Groups, "group", nil, "only groups that match this `GLOB` (repeatable)")
+		fs.StringArrayVar(&o.Topics, "topic", nil, "only offsets of topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVar(&o.Exclude, "exclude", nil, "no offsets of topics that match this `GLOB` (repeatable)")
+		fs.StringVar(&o.At, "at", "", "as of this `OFFSET|TIME` of __consumer_offsets, its record included (numbers from 10^11 on are epoch ms)")
+		fs.BoolVar(&o.History, "history", false, "what happened, in order: commits, resets, deletions, expiries, and what jumped")
+	})
+	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
+	o.clockOptions.AddFlags(fs)
+	o.clusterOptions.AddFlags(fs)
+}
+
+func newGroupsCommand(env *Env) *cobra.Command {
+	var o groupsOptions
+	c := &cobra.Command{
+		Use:   "groups PATH...",
+		Short: "Show where consumer groups stand, and how they got there",
+		Example: `  kseg groups /var/kafka-logs                        # groups, committed offsets, lag
+  kseg groups data1 data2 --group payments           # one group, with its members
+  kseg groups data1 --topic 'orders*' -o csv
+  kseg groups __consumer_offsets-12 --at -2h         # where they stood two hours ago
+  kseg groups data1 --group payments --history       # who reset the offsets, when, from what to what`,
+		Long: `Folds __consumer_offsets as a coordinator loads it: for each group its type (classic, consumer, share, streams), state, epoch and
+members as last recorded; for each partition the committed offset and when it expires (offsets.retention.minutes, of
+--broker-config or 7 days). Commits in a transaction count when its marker says commit; those whose transaction has not ended are
+shown as pending. Share groups stand in __share_group_state. If the partition is in the given log directories, its log start,
+log end and the lag are shown, and offsets that are out of range come first.
+
+With several __consumer_offsets partitions an --at OFFSET counts in each; a time is mostly what is meant. A compacted log has
+forgotten what was committed again later, and --at and --history say so. A group whose partition is not here is said to be there.
+Records that could not be read are named, and what they may have changed is marked unsure; the exit code is 1 then, and where
+no group matches.`,
+		Args: needPaths,
+		RunE: func(c *cobra.Command, args []string) error { return runGroups(c.Context(), env, &o, args) },
+	}
+	o.AddFlags(c.Flags())
+	return c
+}
+
+func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) error {
+	now, err := o.now(env)
+	if err != nil {
+		return err
+	}
+	options, err := o.options(now)
+	if err != nil {
+		return err
+	}
+	set, gentle, err := o.open(args)
+	if err != nil {
+		return err
+	}
+	in := groups.Find(set, gentle)
+	options.Progress = o.progress(env, in.Bytes()).Add
+	incomplete := env.report(append(set.Problems, in.Problems...))
+	in.Problems = nil
+	if len(in.Offsets)+len(in.Share) == 0 {
+		return errors.Join(incomplete, fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w", logdir.ErrNothing))
+	}
+	g := groupsRun{env: env, o: o, incomplete: incomplete}
+	if o.History {
+		return g.history(ctx, in, options)
+	}
+	r := in.Run(ctx, options)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.print(r, now.UnixMilli())
+	return g.finish(r, r.Empty())
+}
+
+// options reads the filters, the point and the retention.
+func (o *groupsOptions) options(now time.Time) (groups.Options, error) {
+	options := groups.Options{Groups: o.Groups, Topics: o.Topics, Exclude: o.Exclude, RetentionMs: state.DefaultOffsetsRetentionMs,
+		Jobs: runtime.GOMAXPROCS(0)}
+	if err := errors.Join(checkGlobs("--group", o.Groups), checkGlobs("--topic", o.Topics), checkGlobs("--exclude", o.Exclude)); err != nil {
+		return options, err
+	}
+	var err error
+	if o.At != "" {
+		if options.At, err = parsePoint("--at", o.At, now); err != nil {
+			return options, err
+		}
+	}
+	if o.BrokerConfig == "" {
+		return options, nil
+	}
+	properties, err := readProperties(o.BrokerConfig)
+	if err != nil {
+		return options, err
+	}
+	const key, minuteMs = "offsets.retention.minutes", 60_000
+	if i := slices.IndexFunc(properties, func(p format.Property) bool { return p.Key == key }); i >= 0 {
+		minutes, err := strconv.ParseInt(strings.TrimSpace(properties[i].Value), 10, 32)
+		if err != nil || minutes < 1 {
+			return options, fmt.Errorf("%s: %s takes a number from 1 on, not %q", o.BrokerConfig, key, properties[i].Value)
+		}
+		options.RetentionMs = minutes * minuteMs
+	}
+	return options, nil
+}
+
+// groupsRun prints one answer.
+type groupsRun struct {
+	env        *Env
+	o          *groupsOptions
+	incomplete error
+}
+
+func (g *groupsRun) print(r *groups.Report, nowMs int64) {
+	theme := g.o.theme(g.env)
+	switch {
+	case g.o.Format == "json":
+		g.env.Stdout.Write(r.AppendJSON(nil))
+	case g.o.Format == "text" && !g.o.Quiet:
+		style := groups.Style{Theme: theme, Width: g.env.Width, NowMs: nowMs, All: len(g.o.Groups)+len(g.o.Topics) > 0}
+		g.env.Stdout.Write(r.AppendText(nil, style))
+	case g.o.Format != "text":
+		g.o.writeTable(g.env, groups.Columns(), r.Rows(theme))
+	}
+}
+
+func (g *groupsRun) history(ctx context.Context, in *groups.Inputs, options groups.Options) error {
+	theme, count := g.o.theme(g.env), 0
+	var rows [][]string
+	var buf []byte
+	r := in.History(ctx, options, func(e groups.Event) {
+		count++
+		switch g.o.Format {
+		case "json":
+			buf = e.AppendJSON(buf[:0])
+		case "table", "csv":
+			rows = append(rows, e.Row())
+			return
+		default:
+			buf = e.AppendText(buf[:0], theme)
+		}
+		g.env.Stdout.Write(buf)
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if rows != nil {
+		g.o.writeTable(g.env, groups.EventColumns(), rows)
+	}
+	return g.finish(r, count == 0)
+}
+
+// finish prints the notes and what could not be read.
+func (g *groupsRun) finish(r *groups.Report, empty bool) error {
+	for _, l := range r.Logs {
+		for _, problem := range l.Problems {
+			g.env.notef("%s", render.Escaped(problem.Error()))
+		}
+		if len(l.Lost) > 0 {
+			g.env.notef("%s: offsets lost: %s; what they may have changed is marked unsure, and groups may be missing",
+				render.Escaped(l.Partition.Display), state.LostText(l.Lost))
+		}
+		if l.Newer > 0 && !g.o.Quiet {
+			g.env.notef("%s: %s left out", render.Escaped(l.Partition.Display), render.Plural(int64(l.Newer), "record of a newer Kafka is", "records of a newer Kafka are"))
+		}
+	}
+	for _, note := range r.Notes {
+		if !g.o.Quiet || r.Elsewhere {
+			g.env.notef("%s", render.Escaped(note))
+		}
+	}
+	g.incomplete = errors.Join(g.incomplete, g.env.report(r.Problems))
+	if r.Elsewhere && g.incomplete == nil {
+		g.incomplete = errIncomplete
+	}
+	if empty && !g.o.Quiet && !r.Elsewhere {
+		g.env.notef("nothing fits: there is no such group or offset here")
+	}
+	return result(r.Lost() || empty, g.incomplete)
+}

@@ -1,0 +1,479 @@
+// Package groups shows what __consumer_offsets and __share_group_state say: the groups, what they have committed, how far that
+// is behind the logs, and what happened to it.
+package groups
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// The topics of the coordinators.
+const (
+	offsetsTopic = "__consumer_offsets"
+	shareTopic   = "__share_group_state"
+)
+
+// defaultPartitions is Kafka's default of offsets.topic.num.partitions.
+const defaultPartitions = 50
+
+// Options say what is asked.
+type Options struct {
+	Groups, Topics, Exclude []string // globs
+	At                      state.Point
+	RetentionMs             int64 // offsets.retention.minutes
+	Jobs                    int
+	Progress                func(bytes int64)
+}
+
+func (o *Options) wantsGroup(name string) bool { return len(o.Groups) == 0 || matches(o.Groups, name) }
+
+func (o *Options) wantsTopic(name string) bool {
+	return (len(o.Topics) == 0 || matches(o.Topics, name)) && !matches(o.Exclude, name)
+}
+
+func matches(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		match, err := path.Match(glob, name)
+		return err == nil && match
+	})
+}
+
+// Line is a committed offset, or where a share group stands, beside the log that it is of.
+type Line struct {
+	state.CommittedOffset
+	Share *state.ShareState // of a share group, whose Offset is the start offset
+	// Log are the bounds of the partition, if HasLog: it is among the inputs.
+	Log        state.LogBounds
+	HasLog     bool
+	OutOfRange string // "below_log_start", "beyond_log_end", or "" if it is neither or not known
+	ExpiresMs  int64  // if Expires
+	Expires    bool
+	Source     string // the partition of the coordinator's topic
+	Unsure     bool
+}
+
+// HasOffset is false for a share group that has not begun.
+func (l *Line) HasOffset() bool { return l.Share == nil || l.Offset >= 0 }
+
+// Lag is how many offsets lie between the committed one and the log's end, less those that a share group is done with already
+// (KIP-1226); negative if the committed one is beyond.
+func (l *Line) Lag() (int64, bool) {
+	lag := l.Log.End - l.Offset
+	if l.Share != nil {
+		lag -= int64(max(l.Share.DeliveryComplete, 0))
+	}
+	return lag, l.HasLog && l.HasOffset()
+}
+
+// Group is a group and its lines.
+type Group struct {
+	*state.Group
+	Lines  []*Line
+	Source string
+	Unsure bool
+}
+
+// Lag is the sum of what can be told, 0 for offsets beyond the end; and how many are out of range.
+func (g *Group) Lag() (sum int64, known bool, outOfRange int) {
+	for _, l := range g.Lines {
+		if l.Pending {
+			continue
+		}
+		if lag, ok := l.Lag(); ok {
+			sum, known = sum+max(lag, 0), true
+		}
+		if l.OutOfRange != "" {
+			outOfRange++
+		}
+	}
+	return sum, known, outOfRange
+}
+
+// Log is a partition of a coordinator's topic that was folded.
+type Log struct {
+	Partition *logdir.Partition
+	EndOffset int64
+	Lost      []state.Lost
+	Problems  []error
+	Newer     int
+}
+
+// Report is the answer.
+type Report struct {
+	Groups []*Group
+	Logs   []Log
+	// Notes say what is elsewhere, or not where it should be.
+	Notes []string
+	// Elsewhere is set if a group that was asked for by its name is in a partition that is not among the inputs.
+	Elsewhere bool
+	Problems  []logdir.Problem
+
+	topicNames map[format.UUID]string
+}
+
+// Inputs are the partitions among the operands that groups are made of.
+type Inputs struct {
+	set      *logdir.Set
+	Offsets  []*logdir.Partition
+	Share    []*logdir.Partition
+	others   map[string][]*logdir.Partition // by topic-partition
+	cluster  *state.Cluster
+	image    *state.Image
+	Problems []logdir.Problem
+	listed   map[*logdir.Partition]bool
+}
+
+// Find looks through the operands. A file stands for the partition that it lies in.
+func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
+	in := &Inputs{set: set, others: map[string][]*logdir.Partition{}, listed: map[*logdir.Partition]bool{}}
+	partitions := set.Partitions()
+	for _, o := range set.Operands {
+		if o.File == nil || o.Err != nil {
+			continue
+		}
+		if p := o.File.Around(); p != nil && (p.Topic == offsetsTopic || p.Topic == shareTopic) {
+			partitions = append(partitions, p)
+			in.listed[p] = true
+			continue
+		}
+		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg, Err: fmt.Errorf("%s: it lies in no partition of %s; name one, or a log directory",
+			o.Arg, offsetsTopic)})
+	}
+	for _, p := range partitions {
+		switch {
+		case !p.Named || p.Suffix != "" && p.Rel != ".":
+		case p.Topic == offsetsTopic:
+			in.Offsets = append(in.Offsets, p)
+		case p.Topic == shareTopic:
+			in.Share = append(in.Share, p)
+		default:
+			in.others[p.PartitionDir.String()] = append(in.others[p.PartitionDir.String()], p)
+		}
+	}
+	in.cluster = state.OpenCluster(set, gentle)
+	in.Problems = append(in.Problems, in.cluster.Problems...)
+	in.image = in.cluster.Settings(nil).Image
+	return in
+}
+
+// list lists a partition once; it reports whether there is anything.
+func (in *Inputs) list(p *logdir.Partition) bool {
+	if in.listed[p] || p.Rel == "." {
+		return true
+	}
+	in.listed[p] = true
+	problems, gone := p.List()
+	in.Problems = append(in.Problems, problems...)
+	return !gone
+}
+
+// Bytes is how much the coordinators' partitions have to be read.
+func (in *Inputs) Bytes() (sum int64) {
+	for _, list := range [][]*logdir.Partition{in.Offsets, in.Share} {
+		for _, p := range list {
+			in.list(p)
+			for _, s := range p.Segments {
+				sum += s.Log.Size
+			}
+		}
+	}
+	return sum
+}
+
+// Run folds the partitions and puts the groups beside the logs.
+func (in *Inputs) Run(ctx context.Context, o Options) *Report {
+	r := &Report{topicNames: map[format.UUID]string{}}
+	if in.image != nil {
+		for id, t := range in.image.Topics() {
+			r.topicNames[id] = t.Name
+		}
+	}
+	logs := make([]*state.OffsetsLog, len(in.Offsets))
+	fold := state.OffsetsOptions{Until: o.At, Progress: o.Progress, Stop: func() bool { return ctx.Err() != nil }}
+	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) { logs[i] = state.FoldOffsets(p, fold) })
+	shares := make([]*state.ShareLog, len(in.Share))
+	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) { shares[i] = state.FoldShareState(p, fold) })
+	if ctx.Err() != nil {
+		return r
+	}
+	logs = furthest(r, logs, func(l *state.OffsetsLog) (*logdir.Partition, int64) { return l.Partition, l.EndOffset })
+	shares = furthest(r, shares, func(l *state.ShareLog) (*logdir.Partition, int64) { return l.Partition, l.EndOffset })
+	byName := map[string]*Group{}
+	for _, l := range logs {
+		for _, g := range l.Groups() {
+			if o.wantsGroup(g.ID) {
+				in.addGroup(r, byName, l, g, &o)
+			}
+		}
+		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
+		in.noteCleaner(r, l.Partition, o.At)
+	}
+	for _, l := range shares {
+		in.addShares(r, byName, l, &o)
+		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
+	}
+	in.bounds(r)
+	in.noteAbsent(r, byName, &o)
+	if len(o.Topics) > 0 {
+		r.Groups = slices.DeleteFunc(r.Groups, func(g *Group) bool { return len(g.Lines) == 0 })
+	}
+	r.sort()
+	return r
+}
+
+// each lists the partitions and runs fn for each, by so many workers.
+func each(in *Inputs, partitions []*logdir.Partition, jobs int, fn func(i int, p *logdir.Partition)) {
+	for _, p := range partitions {
+		in.list(p)
+	}
+	var workers sync.WaitGroup
+	next := make(chan int, len(partitions))
+	for i := range partitions {
+		next <- i
+	}
+	close(next)
+	for range min(jobs, len(partitions)) {
+		workers.Go(func() {
+			for i := range next {
+				fn(i, partitions[i])
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// furthest keeps of several copies of a partition the one that goes furthest.
+func furthest[L any](r *Report, logs []L, about func(L) (*logdir.Partition, int64)) []L {
+	best := map[int32]int{}
+	for i, l := range logs {
+		p, end := about(l)
+		at, ok := best[p.PartitionDir.Partition]
+		if !ok {
+			best[p.PartitionDir.Partition] = i
+			continue
+		}
+		other, otherEnd := about(logs[at])
+		if end > otherEnd {
+			best[p.PartitionDir.Partition] = i
+			p, other = other, p
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and goes as far or further", p.Display, other.Display))
+	}
+	var kept []L
+	for i, l := range logs {
+		if p, _ := about(l); best[p.PartitionDir.Partition] == i {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.OffsetsLog, g *state.Group, o *Options) {
+	group := &Group{Group: g, Source: l.Partition.Name, Unsure: l.UnsureGroup(g)}
+	for i := range g.Offsets {
+		c := g.Offsets[i]
+		if !o.wantsTopic(c.Topic) {
+			continue
+		}
+		line := &Line{CommittedOffset: c, Source: l.Partition.Name, Unsure: l.Unsure(c.Record.Offset)}
+		line.ExpiresMs, line.Expires = g.ExpiresAt(&c, o.RetentionMs)
+		group.Lines = append(group.Lines, line)
+	}
+	r.Groups = append(r.Groups, group)
+	byName[g.ID] = group
+	if n, known := in.partitions(offsetsTopic); known {
+		if own := state.OffsetsPartition(g.ID, n); own != l.Partition.PartitionDir.Partition {
+			r.Notes = append(r.Notes, fmt.Sprintf("group %s is in %s, though it belongs into %s-%d: its coordinator does not know what is here",
+				g.ID, l.Partition.Name, offsetsTopic, own))
+		}
+	}
+}
+
+func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareLog, o *Options) {
+	for _, s := range l.States() {
+		topic := ""
+		if in.image != nil && in.image.Topics()[s.TopicID] != nil {
+			topic = in.image.Topics()[s.TopicID].Name
+		}
+		g := byName[s.Group]
+		if g != nil && topic == "" {
+			topic = nameIn(g.Shared, s)
+		}
+		if !o.wantsGroup(s.Group) || !o.wantsTopic(topic) {
+			continue
+		}
+		if g == nil {
+			g = &Group{Group: &state.Group{ID: s.Group, Kind: state.ShareKind, State: "", StateMs: -1}, Source: ""}
+			byName[s.Group] = g
+			r.Groups = append(r.Groups, g)
+			r.Notes = append(r.Notes, fmt.Sprintf("share group %s is %s", s.Group, in.whereIs(s.Group)))
+		}
+		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s.Record.Offset), CommittedOffset: state.CommittedOffset{
+			Group: s.Group, Topic: topic, TopicID: s.TopicID, Partition: s.Partition, Offset: s.StartOffset, LeaderEpoch: s.LeaderEpoch,
+			CommitMs: s.WriteMs, ExpireMs: -1, Record: s.Record, ProducerID: -1}})
+	}
+}
+
+// nameIn is the name that a group's own record has for the topic of a share state.
+func nameIn(list []state.SharePartition, s *state.ShareState) string {
+	i := slices.IndexFunc(list, func(p state.SharePartition) bool { return p.TopicID == s.TopicID })
+	if i < 0 {
+		return ""
+	}
+	return list[i].Topic
+}
+
+// partitions is how many a topic has; known is false if the metadata does not tell, and then it is Kafka's default, or what is
+// here.
+func (in *Inputs) partitions(topic string) (n int32, known bool) {
+	if in.image != nil {
+		if t := in.image.Topic(topic); t != nil && len(t.Partitions) > 0 {
+			return int32(len(t.Partitions)), true
+		}
+	}
+	n = defaultPartitions
+	for _, p := range in.Offsets {
+		n = max(n, p.PartitionDir.Partition+1)
+	}
+	return n, false
+}
+
+// whereIs says where a group is that is not here.
+func (in *Inputs) whereIs(group string) string {
+	n, known := in.partitions(offsetsTopic)
+	text := fmt.Sprintf("in %s-%d, which is not among the inputs", offsetsTopic, state.OffsetsPartition(group, n))
+	if !known {
+		text += fmt.Sprintf(" (if %s has %d partitions)", offsetsTopic, n)
+	}
+	return text
+}
+
+// noteAbsent tells of groups that were asked for by name and are not here.
+func (in *Inputs) noteAbsent(r *Report, byName map[string]*Group, o *Options) {
+	for _, name := range o.Groups {
+		if strings.ContainsAny(name, `*?[\`) || byName[name] != nil {
+			continue
+		}
+		n, _ := in.partitions(offsetsTopic)
+		own := state.OffsetsPartition(name, n)
+		if slices.ContainsFunc(in.Offsets, func(p *logdir.Partition) bool { return p.PartitionDir.Partition == own }) {
+			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition %s-%d is here and has nothing of it; --history tells whether it ever had",
+				name, offsetsTopic, own))
+			continue
+		}
+		r.Elsewhere = true
+		r.Notes = append(r.Notes, fmt.Sprintf("group %s is %s", name, in.whereIs(name)))
+	}
+}
+
+// noteCleaner tells that the past of a compacted log is not whole.
+func (in *Inputs) noteCleaner(r *Report, p *logdir.Partition, at state.Point) {
+	if offset, cleaned := in.cleanedTo(p); at.Given && cleaned && (at.IsTime || at.Offset < offset) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was committed again later is not known as of then",
+			p.Name, offset))
+	}
+}
+
+// bounds puts the logs beside the lines.
+func (in *Inputs) bounds(r *Report) {
+	known := map[string]*state.LogBounds{}
+	for _, g := range r.Groups {
+		for _, l := range g.Lines {
+			name := l.Topic + "-" + strconv.Itoa(int(l.Partition))
+			b, ok := known[name]
+			if !ok {
+				b = in.boundsOf(name)
+				known[name] = b
+			}
+			if b == nil {
+				continue
+			}
+			l.Log, l.HasLog = *b, true
+			switch {
+			case !l.HasOffset():
+			case l.Offset < b.Start:
+				l.OutOfRange = "below_log_start"
+			case l.Offset > b.End:
+				l.OutOfRange = "beyond_log_end"
+			}
+		}
+	}
+	r.Problems = in.Problems
+}
+
+// boundsOf are those of the copy that goes furthest, nil if there is none.
+func (in *Inputs) boundsOf(name string) *state.LogBounds {
+	var best *state.LogBounds
+	for _, p := range append(slices.Clone(in.others[name]), in.own(name)...) {
+		if !in.list(p) {
+			continue
+		}
+		b, ok, err := state.Bounds(p, in.cluster.Dirs.Of(p.Parent))
+		if err != nil {
+			in.Problems = append(in.Problems, logdir.Problem{Display: p.Display, Err: err})
+		}
+		if ok && (best == nil || b.End > best.End) {
+			best = &b
+		}
+	}
+	return best
+}
+
+// own are the coordinators' partitions of that name: groups may read those too.
+func (in *Inputs) own(name string) (list []*logdir.Partition) {
+	for _, p := range append(slices.Clone(in.Offsets), in.Share...) {
+		if p.PartitionDir.String() == name {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// sort puts first what hurts: offsets out of range, then the largest lag.
+func (r *Report) sort() {
+	slices.SortStableFunc(r.Groups, func(a, b *Group) int {
+		lagA, _, outA := a.Lag()
+		lagB, _, outB := b.Lag()
+		return cmp.Or(cmp.Compare(outB, outA), cmp.Compare(lagB, lagA), cmp.Compare(a.ID, b.ID))
+	})
+	for _, g := range r.Groups {
+		slices.SortStableFunc(g.Lines, func(a, b *Line) int { return cmp.Compare(a.hurt(), b.hurt()) })
+	}
+}
+
+// hurt is smaller the worse a line is.
+func (l *Line) hurt() int64 {
+	lag, known := l.Lag()
+	switch {
+	case l.OutOfRange != "":
+		return -1 << 62
+	case !known:
+		return 1
+	}
+	return -max(lag, 0)
+}
+
+// Empty reports whether there is nothing to show.
+func (r *Report) Empty() bool { return len(r.Groups) == 0 }
+
+// Lost reports whether something of the coordinators' logs could not be read.
+func (r *Report) Lost() bool {
+	return slices.ContainsFunc(r.Logs, func(l Log) bool { return len(l.Lost) > 0 })
+}
+
+// cleanedTo is the offset up to which the log cleaner has been in a partition.
+func (in *Inputs) cleanedTo(p *logdir.Partition) (int64, bool) {
+	dir := in.cluster.Dirs.Of(p.Parent)
+	offset, ok := dir.Offset(format.KindCleanerOffsetCheckpoint, state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition})
+	return offset, ok && offset > 0
+}

@@ -1,0 +1,350 @@
+package state
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kseg/format"
+	"kseg/schema"
+)
+
+// GroupKind is what kind a group is.
+type GroupKind string
+
+// The kinds. A group of which only commits are there is classic, as for a coordinator.
+const (
+	ClassicKind  GroupKind = "classic"
+	ConsumerKind GroupKind = "consumer"
+	ShareKind    GroupKind = "share"
+	StreamsKind  GroupKind = "streams"
+)
+
+// Member is a member of a group, as last recorded.
+type Member struct {
+	ID, InstanceID, ClientID, Host, Rack string
+	Epoch                                int32
+	HasEpoch                             bool
+	Subscribed                           []string
+	Assigned                             []Assigned
+	reconciled                           bool // its state is STABLE
+	regex                                bool // it subscribes to a pattern
+}
+
+// Assigned are partitions of a topic that a member has. Classic members name the topic, others its id.
+type Assigned struct {
+	Topic      string
+	TopicID    format.UUID
+	Partitions []int32
+}
+
+// CommittedOffset is what a group has committed of a partition.
+type CommittedOffset struct {
+	Group       string
+	Topic       string
+	TopicID     format.UUID // zero: not recorded
+	Partition   int32
+	Offset      int64
+	LeaderEpoch int32 // -1: none
+	Metadata    string
+	CommitMs    int64
+	ExpireMs    int64 // as the record says, which only old ones do; -1: it does not
+	Record      Origin
+	Pending     bool  // of a transaction that has not ended, of this producer
+	ProducerID  int64 // -1: no transaction
+}
+
+// Group is a group as its coordinator would have it, and what it has committed.
+type Group struct {
+	ID    string
+	Kind  GroupKind
+	State string // Kafka's word: Empty, Stable, Assigning, Reconciling, NotReady
+	// Protocol is the protocol type of a classic group, "" if it has none.
+	Protocol string
+	Epoch    int32 // the generation of a classic group
+	HasEpoch bool
+	StateMs  int64 // since when a classic group is in its state; -1: not recorded
+	Members  []Member
+	// Record is the last that says something of the group itself; HasRecord is false where only commits do.
+	Record    Origin
+	HasRecord bool
+	oldest    int64 // offset of the oldest record that says something of it
+	Offsets   []CommittedOffset
+	Shared    []SharePartition // of a share group, as __consumer_offsets has it
+
+	targetEpoch                      int32
+	topologyEpoch, validatedTopology int32
+	hasTopology                      bool
+	places                           map[string]int // of members, by id; classic ones have none
+}
+
+// SharePartition is a partition that a share group reads.
+type SharePartition struct {
+	Topic     string
+	TopicID   format.UUID
+	Partition int32
+	State     string // "initializing", "initialized", "deleting"
+}
+
+// Groups are the groups of a partition of __consumer_offsets, by name.
+func (l *OffsetsLog) Groups() []*Group {
+	groups := map[string]*Group{}
+	for _, key := range sortedKeys(l.live) {
+		l.fold(groups, key, l.live[key], false)
+	}
+	for _, producer := range sortedKeys(l.pending) {
+		for key, e := range sortedPairs(l.pending[producer]) {
+			l.fold(groups, key, e, true)
+		}
+	}
+	list := sortedValues(groups)
+	for _, g := range list {
+		g.State = g.state()
+		slices.SortStableFunc(g.Offsets, func(a, b CommittedOffset) int {
+			return cmp.Or(compareNatural(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+		})
+	}
+	return list
+}
+
+// fold adds what a live key says to its group.
+func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pending bool) {
+	raw := []byte(key)
+	if e.typ == legacyOffsetCommit {
+		raw[1] = legacyOffsetCommit
+	}
+	d := l.decoder.Decode(schema.Offsets, raw, e.value)
+	switch {
+	case d.Err == nil:
+	case errors.Is(d.Err, format.ErrUnsupported):
+		l.Newer++
+		return
+	default:
+		l.problem(e.offset, fmt.Errorf("the record at offset %d: %w; a coordinator fails to load the partition", e.offset, d.Err))
+		return
+	}
+	name, _ := groupOfKey(key)
+	name = string(format.AppendJavaUTF8(nil, []byte(name)))
+	g := groups[name]
+	if g == nil {
+		g = &Group{ID: name, Kind: ClassicKind, StateMs: -1, topologyEpoch: -1, validatedTopology: -1}
+		groups[name] = g
+	}
+	at := Origin{Offset: e.offset, TimestampMs: e.ms}
+	if e.typ == offsetCommit || e.typ == legacyOffsetCommit {
+		g.Offsets = append(g.Offsets, committed(d, at, pending, e.producer))
+		return
+	}
+	if !g.HasRecord || at.Offset < g.oldest {
+		g.oldest = at.Offset
+	}
+	if !g.HasRecord || at.Offset > g.Record.Offset {
+		g.Record, g.HasRecord = at, true
+	}
+	g.learn(d)
+}
+
+func committed(d *schema.Record, at Origin, pending bool, producer int64) CommittedOffset {
+	k, v := d.Key, d.Value
+	c := CommittedOffset{Group: k.Get("group").Text(), Topic: k.Get("topic").Text(), Partition: int32(k.Get("partition").Int()),
+		Offset: v.Get("offset").Int(), LeaderEpoch: -1, Metadata: v.Get("metadata").Text(), CommitMs: v.Get("commitTimestamp").Int(),
+		ExpireMs: -1, Record: at, Pending: pending, ProducerID: producer}
+	if d.Key.Type == offsetCommit {
+		c.LeaderEpoch, c.TopicID, c.ExpireMs = int32(v.Get("leaderEpoch").Int()), v.Get("topicId").UUID(), v.Get("expireTimestamp").Int()
+	}
+	return c
+}
+
+// learn takes over what a record says of the group itself.
+func (g *Group) learn(d *schema.Record) {
+	k, v := d.Key, d.Value
+	switch typ := k.Type; {
+	case typ == classicGroup:
+		g.classic(v)
+	case typ == consumerGroup, typ == shareGroup, typ == streamsGroup:
+		g.Epoch, g.HasEpoch = int32(v.Get("epoch").Int()), true
+		g.validatedTopology = int32(v.Get("validatedTopologyEpoch").Int())
+	case typ == consumerMember, typ == shareMember, typ == streamsMember:
+		m := g.member(k.Get("memberId").Text())
+		m.InstanceID, m.ClientID, m.Host, m.Rack = v.Get("instanceId").Text(), v.Get("clientId").Text(), v.Get("clientHost").Text(), v.Get("rackId").Text()
+		for _, topic := range v.Get("subscribedTopicNames").Elements() {
+			m.Subscribed = append(m.Subscribed, topic.Text())
+		}
+		m.regex = v.Get("subscribedTopicRegex").Text() != ""
+	case typ == consumerTarget, typ == streamsTarget:
+		g.targetEpoch = int32(v.Get("assignmentEpoch").Int())
+	case typ == consumerAssignment, typ == shareAssignment, typ == streamsAssignment:
+		m := g.member(k.Get("memberId").Text())
+		m.Epoch, m.HasEpoch, m.reconciled = int32(v.Get("memberEpoch").Int()), true, v.Get("state").Int() == 0
+		m.Assigned = nil
+		for _, topic := range v.Get("assignedPartitions").Elements() {
+			m.Assigned = append(m.Assigned, Assigned{TopicID: topic.Get("topicId").UUID(), Partitions: topic.Get("partitions").Int32s()})
+		}
+		for _, task := range v.Get("activeTasks").Elements() {
+			m.Assigned = append(m.Assigned, Assigned{Topic: task.Get("subtopologyId").Text(), Partitions: task.Get("partitions").Int32s()})
+		}
+	case typ == streamsTopology:
+		g.topologyEpoch, g.hasTopology = int32(v.Get("epoch").Int()), true
+	case typ == sharePartitions:
+		g.shared(v)
+	}
+	if kind := kindOfRecord(k.Type); kind != "" {
+		g.Kind = kind
+	}
+}
+
+// kindOfRecord is the kind of group that has records of a type; "" for commits.
+func kindOfRecord(typ int16) GroupKind {
+	switch {
+	case typ == classicGroup:
+		return ClassicKind
+	case typ >= consumerGroup && typ <= consumerAssignment, typ == 16:
+		return ConsumerKind
+	case typ >= shareMember && typ <= sharePartitions:
+		return ShareKind
+	case typ >= streamsGroup:
+		return StreamsKind
+	}
+	return ""
+}
+
+func (g *Group) member(id string) *Member {
+	at, ok := g.places[id]
+	if !ok {
+		if g.places == nil {
+			g.places = map[string]int{}
+		}
+		at = len(g.Members)
+		g.places[id] = at
+		g.Members = append(g.Members, Member{ID: id})
+	}
+	return &g.Members[at]
+}
+
+func (g *Group) classic(v schema.Half) {
+	g.Protocol, g.Epoch, g.HasEpoch = v.Get("protocolType").Text(), int32(v.Get("generation").Int()), true
+	g.StateMs = v.Get("currentStateTimestamp").Int()
+	for _, e := range v.Get("members").Elements() {
+		m := Member{ID: e.Get("memberId").Text(), InstanceID: e.Get("groupInstanceId").Text(), ClientID: e.Get("clientId").Text(),
+			Host: e.Get("clientHost").Text()}
+		if g.Protocol == "consumer" {
+			m.Subscribed, m.regex = subscribedTopics(e.Get("subscription").Raw())
+			m.Assigned = assignedPartitions(e.Get("assignment").Raw())
+		}
+		g.Members = append(g.Members, m)
+	}
+}
+
+// subscribedTopics are the topics of a ConsumerProtocolSubscription behind its version; unknown if it cannot be read.
+func subscribedTopics(raw []byte) (topics []string, unknown bool) {
+	c := format.NewCursor(raw, 0)
+	c.Int16("version")
+	for range max(c.Int32("topics"), 0) {
+		topic := c.Bytes("topic", int64(c.Int16("length")))
+		if !c.OK() {
+			return nil, true
+		}
+		topics = append(topics, string(format.AppendJavaUTF8(nil, topic)))
+	}
+	return topics, !c.OK()
+}
+
+// assignedPartitions are those of a ConsumerProtocolAssignment behind its version; what can be read of it.
+func assignedPartitions(raw []byte) (list []Assigned) {
+	c := format.NewCursor(raw, 0)
+	c.Int16("version")
+	for range max(c.Int32("topics"), 0) {
+		topic := c.Bytes("topic", int64(c.Int16("length")))
+		numbers := int32s(c.Bytes("partitions", 4*int64(c.Int32("count"))))
+		if !c.OK() {
+			return list
+		}
+		list = append(list, Assigned{Topic: string(format.AppendJavaUTF8(nil, topic)), Partitions: numbers})
+	}
+	return list
+}
+
+func int32s(raw []byte) (list []int32) {
+	for ; len(raw) >= 4; raw = raw[4:] {
+		list = append(list, int32(binary.BigEndian.Uint32(raw)))
+	}
+	return list
+}
+
+func (g *Group) shared(v schema.Half) {
+	for _, list := range []struct{ field, state string }{{"initializingTopics", "initializing"}, {"initializedTopics", "initialized"}} {
+		for _, topic := range v.Get(list.field).Elements() {
+			for _, p := range topic.Get("partitions").Int32s() {
+				g.Shared = append(g.Shared, SharePartition{topic.Get("topicName").Text(), topic.Get("topicId").UUID(), p, list.state})
+			}
+		}
+	}
+}
+
+// state is the group's state right after its coordinator has loaded it: ConsumerGroup.maybeUpdateGroupState and its like.
+func (g *Group) state() string {
+	reconciled := true
+	for _, m := range g.Members {
+		reconciled = reconciled && m.reconciled && m.Epoch == g.targetEpoch
+	}
+	switch {
+	case len(g.Members) == 0:
+		return "Empty"
+	case g.Kind == StreamsKind && (!g.hasTopology || g.topologyEpoch != g.validatedTopology):
+		return "NotReady"
+	case g.Kind != ConsumerKind && g.Kind != StreamsKind:
+		return "Stable"
+	case g.Epoch > g.targetEpoch:
+		return "Assigning"
+	case !reconciled:
+		return "Reconciling"
+	}
+	return "Stable"
+}
+
+// UnsureGroup reports whether records were lost that may have changed what is known of a group itself.
+func (l *OffsetsLog) UnsureGroup(g *Group) bool {
+	if !g.HasRecord {
+		return len(l.Lost) > 0
+	}
+	return l.Unsure(g.oldest)
+}
+
+// DefaultOffsetsRetentionMs is Kafka's default of offsets.retention.minutes.
+const DefaultOffsetsRetentionMs = 7 * 24 * hourMs
+
+// ExpiresAt is when a coordinator with that retention drops a committed offset if nothing changes; false if it never does
+// (Group.offsetExpirationCondition, OffsetMetadataManager.cleanupExpiredOffsets).
+func (g *Group) ExpiresAt(c *CommittedOffset, retentionMs int64) (ms int64, ok bool) {
+	if c.Pending {
+		return 0, false
+	}
+	base := c.CommitMs
+	switch {
+	case g.Kind != ClassicKind || g.Protocol == "consumer" && len(g.Members) > 0:
+		if g.subscribes(c.Topic) {
+			return 0, false
+		}
+	case g.Protocol == "":
+	case len(g.Members) > 0:
+		return 0, false
+	case g.StateMs >= 0:
+		base = g.StateMs
+	}
+	if c.ExpireMs >= 0 {
+		return c.ExpireMs, true
+	}
+	if base+retentionMs < base {
+		return 0, false
+	}
+	return base + retentionMs, true
+}
+
+// subscribes reports whether a member reads the topic, or may do so.
+func (g *Group) subscribes(topic string) bool {
+	return slices.ContainsFunc(g.Members, func(m Member) bool {
+		return m.regex || g.Kind == StreamsKind || slices.Contains(m.Subscribed, topic)
+	})
+}

@@ -1,0 +1,352 @@
+package state
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf16"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/schema"
+)
+
+// The record types of __consumer_offsets that are told apart (CoordinatorRecordType).
+const (
+	legacyOffsetCommit  = 0
+	offsetCommit        = 1
+	classicGroup        = 2
+	consumerGroup       = 3
+	consumerMember      = 5
+	consumerTarget      = 6
+	consumerAssignment  = 8
+	shareMember         = 10
+	shareGroup          = 11
+	shareAssignment     = 14
+	sharePartitions     = 15
+	streamsGroup        = 17
+	streamsMember       = 19
+	streamsTarget       = 20
+	streamsAssignment   = 22
+	streamsTopology     = 23
+	lastOffsetsRecord   = 23
+	maxOffsetsBatchSize = 256 << 20
+)
+
+// entry is the last value of a key, as it stands in the log.
+type entry struct {
+	typ      int16 // as in the log: a legacy commit has the layout of its own
+	value    []byte
+	offset   int64
+	ms       int64
+	producer int64 // of a transactional commit; NoProducer: none
+}
+
+// noProducer is RecordBatch.NO_PRODUCER_ID.
+const noProducer = -1
+
+// OffsetsLog is what one partition of __consumer_offsets folds to: the last value of each live key, in bytes. It takes as
+// much memory as these.
+type OffsetsLog struct {
+	Partition *logdir.Partition
+	// EndOffset is behind the last record folded.
+	EndOffset int64
+	// Lost are the offsets that could not be read, in order. Gaps are none: the cleaner leaves them.
+	Lost     []Lost
+	Problems []error
+	// Newer counts records of types that came after Kafka 4.4.
+	Newer int
+
+	live    map[string]*entry           // by key, legacy commits under that of a commit
+	pending map[int64]map[string]*entry // by producer id: commits of transactions that have not ended
+	watch   offsetsWatcher
+	decoder *schema.Decoder
+}
+
+// offsetsWatcher is told what becomes of the keys; before and after are nil where there is none.
+type offsetsWatcher interface {
+	changed(at Origin, key string, before, after *entry, marker bool)
+	pendingChanged(at Origin, key string, e *entry, aborted bool)
+}
+
+// OffsetsOptions say how far a partition of __consumer_offsets is folded.
+type OffsetsOptions struct {
+	Until    Point                  // records behind it do not count
+	Progress func(bytes int64)      // nil: nobody asks
+	History  *History               // nil: nobody asks
+	Stop     func() (canceled bool) // asked now and then; nil: never
+}
+
+// FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
+// (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit, unless
+// a later commit stands already; a tombstone takes away what is pending too.
+func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
+	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{}, decoder: schema.NewDecoder()}
+	if o.History != nil {
+		o.History.log = l
+		l.watch = o.History
+	}
+	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), until: o.Until, progress: o.Progress, stop: o.Stop}
+	r.read(logsOf(p.All()), l.batch)
+	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
+	l.Problems = append(r.problems, l.Problems...)
+	return l
+}
+
+// batch folds the records of a batch.
+func (l *OffsetsLog) batch(b *format.Batch, rec *format.Record) {
+	at := Origin{Offset: rec.Offset, TimestampMs: rec.Timestamp}
+	if b.Control() {
+		if c := l.decoder.DecodeControl(rec.Key, rec.Value); c.Type == schema.Commit || c.Type == schema.Abort {
+			l.marker(at, b.ProducerID, c.Type == schema.Commit)
+		}
+		return
+	}
+	if len(rec.Key) < 2 {
+		l.problem(rec.Offset, fmt.Errorf("the record at offset %d has no key", rec.Offset))
+		return
+	}
+	typ := int16(binary.BigEndian.Uint16(rec.Key))
+	if typ < 0 || typ > lastOffsetsRecord {
+		l.Newer++
+		return
+	}
+	if typ == legacyOffsetCommit {
+		l.put(at, "\x00\x01"+string(rec.Key[2:]), typ, rec, b.ProducerID)
+		return
+	}
+	if l.watch == nil && (typ != offsetCommit || b.ProducerID == noProducer) && rec.Value != nil {
+		if known := l.live[string(rec.Key)]; known != nil { // the hot path: no allocation
+			known.typ, known.offset, known.ms, known.producer = typ, rec.Offset, rec.Timestamp, noProducer
+			known.value = append(known.value[:0], rec.Value...)
+			return
+		}
+	}
+	l.put(at, string(rec.Key), typ, rec, b.ProducerID)
+}
+
+func (l *OffsetsLog) problem(offset int64, err error) {
+	if len(l.Problems) < maxProblems {
+		l.Problems = append(l.Problems, fmt.Errorf("%s: %w", l.Partition.Display, err))
+	}
+	l.Lost = append(l.Lost, Lost{First: offset, Last: offset})
+}
+
+func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, producer int64) {
+	commit := typ == offsetCommit || typ == legacyOffsetCommit
+	if rec.Value == nil {
+		l.set(at, key, nil, false)
+		if commit {
+			for _, keys := range l.pending {
+				delete(keys, key)
+			}
+		}
+		return
+	}
+	e := &entry{typ: typ, value: append([]byte(nil), rec.Value...), offset: rec.Offset, ms: rec.Timestamp, producer: noProducer}
+	if !commit || producer == noProducer {
+		l.set(at, key, e, false)
+		return
+	}
+	e.producer = producer
+	if l.pending[producer] == nil {
+		l.pending[producer] = map[string]*entry{}
+	}
+	l.pending[producer][key] = e
+	if l.watch != nil {
+		l.watch.pendingChanged(at, key, e, false)
+	}
+}
+
+func (l *OffsetsLog) set(at Origin, key string, e *entry, marker bool) {
+	before := l.live[key]
+	if e == nil {
+		delete(l.live, key)
+	} else {
+		l.live[key] = e
+	}
+	if l.watch != nil && (before != nil || e != nil) {
+		l.watch.changed(at, key, before, e, marker)
+	}
+}
+
+// marker ends a producer's transaction (OffsetMetadataManager.replayEndTransactionMarker).
+func (l *OffsetsLog) marker(at Origin, producer int64, commit bool) {
+	keys := l.pending[producer]
+	delete(l.pending, producer)
+	for key, e := range sortedPairs(keys) {
+		switch known := l.live[key]; {
+		case !commit:
+			if l.watch != nil {
+				l.watch.pendingChanged(at, key, e, true)
+			}
+		case known == nil || e.offset > known.offset:
+			l.set(at, key, e, true)
+		}
+	}
+}
+
+// sortedPairs goes through a map in the order of its keys.
+func sortedPairs(m map[string]*entry) func(yield func(string, *entry) bool) {
+	return func(yield func(string, *entry) bool) {
+		for _, key := range sortedKeys(m) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}
+
+// Unsure reports whether records were lost that may have changed what the record at offset says.
+func (l *OffsetsLog) Unsure(offset int64) bool {
+	for _, lost := range l.Lost {
+		if lost.Open || lost.Last > offset {
+			return true
+		}
+	}
+	return false
+}
+
+// HasGroup reports whether a live key names the group.
+func (l *OffsetsLog) HasGroup(group string) bool {
+	for key := range l.live {
+		if name, ok := groupOfKey(key); ok && name == group {
+			return true
+		}
+	}
+	return false
+}
+
+// groupOfKey is the group that a key of __consumer_offsets begins with, after its type.
+func groupOfKey(key string) (string, bool) {
+	if len(key) < 4 {
+		return "", false
+	}
+	n := int(int16(binary.BigEndian.Uint16([]byte(key[2:4]))))
+	if n < 0 || 4+n > len(key) {
+		return "", false
+	}
+	return key[4 : 4+n], true
+}
+
+// logReader reads the records of a log in order, over holes.
+type logReader struct {
+	records  *format.RecordReader
+	until    Point
+	progress func(int64)
+	stop     func() bool
+
+	end      int64
+	lost     []Lost
+	problems []error
+	// damaged is set while bytes that are no batch are behind the last good batch, or one that is not intact.
+	damaged bool
+	done    bool
+}
+
+// read calls fn for each record up to the point.
+func (r *logReader) read(files []*logdir.File, fn func(*format.Batch, *format.Record)) {
+	for i, f := range files {
+		if i == 0 {
+			r.end = f.Name.Base
+		}
+		if r.damaged {
+			r.lose(f.Name.Base)
+		}
+		if r.done {
+			break
+		}
+		if err := f.View(func(data []byte) error { return r.segment(f, data, fn) }); err != nil {
+			r.problem(err)
+			r.damaged = true
+		}
+	}
+	if r.damaged && !r.done {
+		r.lost = append(r.lost, Lost{First: r.end, Open: true})
+	}
+}
+
+// lose notes what was lost up to an offset (exclusive).
+func (r *logReader) lose(next int64) {
+	if r.damaged = false; next > r.end {
+		r.lost = append(r.lost, Lost{First: r.end, Last: next - 1})
+	}
+}
+
+func (r *logReader) problem(err error) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, err)
+	}
+}
+
+func (r *logReader) segment(f *logdir.File, data []byte, fn func(*format.Batch, *format.Record)) error {
+	s := format.NewScanner(data, 0, f.Name.Base)
+	told := int64(0)
+	for s.Next() {
+		if r.progress != nil && s.Pos()-told > 1<<20 {
+			r.progress(s.Pos() - told)
+			told = s.Pos()
+			if r.stop != nil && r.stop() {
+				r.done = true
+				return nil
+			}
+		}
+		if h := s.Hole(); h != nil {
+			if h.Kind == format.Damage {
+				r.damaged = true
+				r.problem(fmt.Errorf("%s: %d bytes at byte %d are no records", f.Display, h.Len, h.Pos))
+			}
+			continue
+		}
+		if r.batch(f, s.Batch(), fn); r.done {
+			return nil
+		}
+	}
+	if r.progress != nil {
+		r.progress(int64(len(data)) - told)
+	}
+	return nil
+}
+
+func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch, *format.Record)) {
+	if r.until.Given && !r.until.IsTime && b.BaseOffset > r.until.Offset {
+		r.done = true
+		return
+	}
+	if !b.Valid() {
+		r.damaged = true
+		r.problem(fmt.Errorf("%s: the batch at byte %d has a wrong checksum; its records are left out", f.Display, b.Pos))
+		return
+	}
+	if r.damaged {
+		r.lose(b.BaseOffset)
+	}
+	var rec format.Record
+	for r.records.Reset(b); r.records.Next(&rec); {
+		if r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime && rec.Timestamp > r.until.TimeMs) {
+			continue
+		}
+		fn(b, &rec)
+		r.end = max(r.end, rec.Offset+1)
+	}
+	if err := r.records.Err(); err != nil {
+		r.damaged = true
+		r.problem(fmt.Errorf("%s: the batch at byte %d: %w", f.Display, b.Pos, err))
+		return
+	}
+	if !r.until.Given {
+		r.end = max(r.end, b.NextOffset())
+	}
+}
+
+// OffsetsPartition is the partition of a coordinator's topic with so many partitions that an id belongs to
+// (Utils.abs(id.hashCode()) % partitions).
+func OffsetsPartition(id string, partitions int32) int32 {
+	h := int32(0)
+	for _, unit := range utf16.Encode([]rune(id)) {
+		h = 31*h + int32(unit)
+	}
+	if h == -1<<31 {
+		return 0
+	}
+	return max(h, -h) % partitions
+}
