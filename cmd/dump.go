@@ -41,8 +41,8 @@ type dumpReal struct {
 	MaxMessageSize     int64
 	SanityCheck        bool
 	VerifyOnly         bool
-	KeyDecoder         string
-	ValueDecoder       string
+	KeyDecoder         decoderClass
+	ValueDecoder       decoderClass
 	Decoders           [len(realDecoders)]bool
 }
 
@@ -58,9 +58,36 @@ var realDecoders = [...]struct {
 	{"share-group-state-decoder", schema.ShareState},
 }
 
+// decoderClass is a flag's value: one of the Decoder classes that come with Kafka, by its whole name or without package
+// and "Decoder". It keeps the short name.
+type decoderClass string
+
+var kafkaDecoders = map[decoderClass]dump.Decoder{"string": dump.DecodeString, "integer": dump.DecodeInteger, "long": dump.DecodeLong,
+	"default": dump.DecodeBytes, "bytearray": dump.DecodeBytes}
+
+// String is the short name.
+func (d *decoderClass) String() string { return string(*d) }
+
+// Type is what the help shows for the value.
+func (d *decoderClass) Type() string { return "CLASS" }
+
+// Set takes a class that is known.
+func (d *decoderClass) Set(text string) error {
+	name := strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
+	short := decoderClass(strings.TrimSuffix(strings.TrimSuffix(name, "decoder"), "deserializer"))
+	if _, ok := kafkaDecoders[short]; !ok {
+		return fmt.Errorf("%s is a Java class, which kseg cannot run; of those that come with Kafka it knows String, Integer, Long and "+
+			"Default, and --payload hex or base64 shows bytes of any kind", text)
+	}
+	*d = short
+	return nil
+}
+
 // dumpFilter are the flags that choose batches and records.
 type dumpFilter struct {
 	From, To         *int64
+	Offset, Position *int64
+	Timestamp        string
 	FromTime, ToTime string
 	ProducerID       *int64
 	Key, Header      string
@@ -71,7 +98,7 @@ type dumpFilter struct {
 // AddFlags defines the flags of dump.
 func (o *dumpOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&o.Records, "records", false, "print the records of each batch, with keys and values")
+		fs.BoolVarP(&o.Records, "records", "r", false, "print the records of each batch, with keys and values")
 		o.Decode = "auto"
 		fs.Var(newEnum(&o.Decode, "auto", "none", "offsets", "txn", "metadata", "share", "remote"), "decode",
 			"show records of internal topics as what they mean; auto recognises them by their directory")
@@ -89,6 +116,9 @@ func (o *dumpOptions) AddFlags(fs *pflag.FlagSet) {
 // AddFlags defines the filter flags.
 func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Filters", func(fs *pflag.FlagSet) {
+		fs.Var(&optionalNumber{&o.Offset}, "offset", "this `OFFSET` alone: short for --from and --to")
+		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch, or record, at or after this `TIME`: short for --from-time and --limit 1")
+		fs.Var(&optionalNumber{&o.Position}, "position", "the batch of a log that holds this byte of it: `P`")
 		fs.Var(&optionalNumber{&o.From}, "from", "from this `OFFSET` on; the index is used to get there")
 		fs.Var(&optionalNumber{&o.To}, "to", "up to and including this `OFFSET`")
 		fs.StringVar(&o.FromTime, "from-time", "", "from this `TIME` on (see kseg help times)")
@@ -97,7 +127,7 @@ func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 		fs.StringVar(&o.Key, "key", "", "records with this `KEY`")
 		fs.StringVar(&o.Header, "header", "", "records with this header, and this value if one is given: `NAME[=VALUE]`")
 		fs.BoolVar(&o.Control, "control", false, "control batches only")
-		fs.Var(&optionalNumber{&o.Limit}, "limit", "stop after `N` batches, or records where these are printed")
+		fs.VarP(&optionalNumber{&o.Limit}, "limit", "n", "stop after `N` batches, or records where these are printed")
 		fs.Var(&optionalNumber{&o.Tail}, "tail", "print the last `N` batches, or records where these are printed")
 	})
 }
@@ -109,12 +139,12 @@ func (o *dumpReal) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.PrintDataLog, "print-data-log", false, "the same as --records")
 		fs.BoolVar(&o.DeepIteration, "deep-iteration", false, "print a line a record, without keys and values")
 		fs.BoolVar(&o.SkipRecordMetadata, "skip-record-metadata", false, "with records, print only their keys and values")
-		fs.Var(&optionalNumber{&o.MaxBytes}, "max-bytes", "look at the first `N` bytes of each log only")
+		fs.Var(&optionalSize{&o.MaxBytes}, "max-bytes", "look at the first `SIZE` bytes of each log only")
 		fs.Int64Var(&o.MaxMessageSize, "max-message-size", 5<<20, "do not check index entries of batches of more than `N` bytes")
 		fs.BoolVar(&o.SanityCheck, "index-sanity-check", false, "of an index, say only whether it passes the broker's sanity check")
 		fs.BoolVar(&o.VerifyOnly, "verify-index-only", false, "check index entries without printing them")
-		fs.StringVar(&o.KeyDecoder, "key-decoder-class", "", "accepted for compatibility; only a `CLASS` that ends in StringDecoder")
-		fs.StringVar(&o.ValueDecoder, "value-decoder-class", "", "accepted for compatibility; only a `CLASS` that ends in StringDecoder")
+		fs.Var(&o.KeyDecoder, "key-decoder-class", "how keys are shown: a `CLASS` of those that come with Kafka, String (the default), Integer, Long or Default")
+		fs.Var(&o.ValueDecoder, "value-decoder-class", "how values are shown, likewise: `CLASS`")
 		for i, d := range realDecoders {
 			fs.BoolVar(&o.Decoders[i], d.flag, false, "print records as those of "+d.topic.String())
 		}
@@ -212,11 +242,7 @@ func (o *dumpOptions) options(env *Env) (dump.Options, error) {
 	if o.MaxBytes != nil && *o.MaxBytes == math.MaxInt32 {
 		out.MaxBytes = nil
 	}
-	for flag, class := range map[string]string{"key-decoder-class": o.KeyDecoder, "value-decoder-class": o.ValueDecoder} {
-		if class != "" && !strings.HasSuffix(class, "StringDecoder") {
-			return out, usageErrorf("--%s: %s is a Java class, which kseg cannot run; use --payload hex or base64 for bytes that are no text", flag, class)
-		}
-	}
+	out.KeyDecoder, out.ValueDecoder = kafkaDecoders[o.KeyDecoder], kafkaDecoders[o.ValueDecoder]
 	o.decode(&out)
 	return out, o.filter(env, &out)
 }
@@ -238,9 +264,30 @@ func (o *dumpOptions) decode(out *dump.Options) {
 	out.Decode.Auto = o.Decode == "auto" && o.Files == "" && !o.Compat
 }
 
+// short replaces the short forms by what they are short for.
+func (o *dumpFilter) short() error {
+	if o.Offset != nil {
+		if o.From != nil || o.To != nil {
+			return usageErrorf("--offset is short for --from and --to: give one or the other")
+		}
+		o.From, o.To = o.Offset, o.Offset
+	}
+	if o.Timestamp != "" {
+		if o.FromTime != "" || o.Limit != nil {
+			return usageErrorf("--timestamp is short for --from-time and --limit 1: give one or the other")
+		}
+		one := int64(1)
+		o.FromTime, o.Limit = o.Timestamp, &one
+	}
+	return nil
+}
+
 // filter fills in what chooses batches and records.
 func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
-	out.Filter = dump.Filter{From: o.From, To: o.To, ProducerID: o.ProducerID, Control: o.Control}
+	if err := o.short(); err != nil {
+		return err
+	}
+	out.Filter = dump.Filter{From: o.From, To: o.To, Position: o.Position, ProducerID: o.ProducerID, Control: o.Control}
 	if o.Key != "" {
 		out.Filter.Key = []byte(o.Key)
 	}

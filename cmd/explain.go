@@ -19,10 +19,13 @@ import (
 // explainOptions are the flags of kseg explain.
 type explainOptions struct {
 	outputOptions
+	clockOptions
 	MaxBatchBytes           int64
 	BaseOffset              *int64
 	Offset, Position, Entry *int64
 	All, Terse, List        bool
+	From, To                *int64
+	Timestamp               string
 	HTML                    string
 }
 
@@ -32,6 +35,9 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "the batch or entry that holds this offset: `N`")
 		fs.Var(&optionalNumber{&o.Position}, "position", "the batch or entry that holds this byte of the file: `P`")
 		fs.Var(&optionalNumber{&o.Entry}, "entry", "the batch or entry with this number, counted from 0: `I`")
+		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch of a log with a record at or after this `TIME` (see kseg help times)")
+		fs.Var(&optionalNumber{&o.From}, "from", "the batches of a log from this `OFFSET` on")
+		fs.Var(&optionalNumber{&o.To}, "to", "the batches of a log up to and including this `OFFSET`")
 		fs.BoolVar(&o.All, "all", false, "the whole file")
 		fs.BoolVar(&o.List, "list", false, "the codes of all findings of kseg verify, a line each")
 		fs.BoolVar(&o.Terse, "terse", false, "without the meanings")
@@ -41,6 +47,7 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than this `SIZE`")
 	})
 	o.outputOptions.AddFlags(fs, "text", "json")
+	o.clockOptions.AddFlags(fs)
 }
 
 func newExplainCommand(env *Env) *cobra.Command {
@@ -94,13 +101,13 @@ bytes records take on disk. A file that is called like a code, or size, is given
 
 func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) error {
 	chosen := 0
-	for _, given := range []bool{o.Offset != nil, o.Position != nil, o.Entry != nil, o.All} {
+	for _, given := range []bool{o.Offset != nil, o.Position != nil, o.Entry != nil, o.All, o.From != nil || o.To != nil, o.Timestamp != ""} {
 		if given {
 			chosen++
 		}
 	}
 	if chosen > 1 {
-		return usageErrorf("--offset, --position, --entry and --all choose what to show: give one of them")
+		return usageErrorf("--offset, --timestamp, --position, --entry, --all and --from with --to choose what to show: give one of them")
 	}
 	if text, ok := docs.Finding(arg); ok {
 		if chosen > 0 || o.Format != "text" || o.HTML != "" {
@@ -113,10 +120,13 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 	if err != nil {
 		return errors.Join(err, nearCode(arg))
 	}
-	if o.HTML != "" {
-		return o.writePage(ctx, env, f)
+	opts, err := o.options(env)
+	if err != nil {
+		return err
 	}
-	opts := o.options(env)
+	if o.HTML != "" {
+		return o.writePage(ctx, env, f, opts)
+	}
 	if bar := o.progress(env, f.Size); bar != nil {
 		opts.Progress = bar.Add
 	}
@@ -136,11 +146,11 @@ func explainError(env *Env, err error) error {
 }
 
 // writePage writes what would be shown as a page of HTML.
-func (o *explainOptions) writePage(ctx context.Context, env *Env, f *logdir.File) error {
+func (o *explainOptions) writePage(ctx context.Context, env *Env, f *logdir.File, opts explain.Options) error {
 	if o.Format != "text" || o.Quiet {
 		return usageErrorf("--html writes a page instead of what -o and --quiet are about")
 	}
-	page, err := explain.Page(ctx, f, o.options(env))
+	page, err := explain.Page(ctx, f, opts)
 	if err != nil && !errors.Is(err, format.ErrTooLarge) {
 		return explainError(env, err)
 	}
@@ -191,14 +201,26 @@ func firstOf(files []*logdir.File) string {
 }
 
 // options turns the flags into what the package explain takes.
-func (o *explainOptions) options(env *Env) explain.Options {
+func (o *explainOptions) options(env *Env) (explain.Options, error) {
 	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, Quiet: o.Quiet, All: o.All,
-		Offset: o.Offset, Position: o.Position, Entry: o.Entry, MaxBatchBytes: o.MaxBatchBytes}
+		Offset: o.Offset, Position: o.Position, Entry: o.Entry, From: o.From, To: o.To, MaxBatchBytes: o.MaxBatchBytes}
 	if env.StdoutTerminal {
 		out.Width = env.Width
 	}
 	if o.Format == "json" {
 		out.Output = explain.JSON
 	}
-	return out
+	if o.Timestamp == "" {
+		return out, nil
+	}
+	now, err := o.now(env)
+	if err != nil {
+		return out, err
+	}
+	ms, err := render.ParseTime(o.Timestamp, now)
+	if err != nil {
+		return out, usageErrorf("--timestamp: %w", err)
+	}
+	out.TimestampMs = &ms
+	return out, nil
 }

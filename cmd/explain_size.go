@@ -40,7 +40,7 @@ var triedBatchSizes = []int32{0, 1000, defaultBatchSize, 131072, 1048576}
 func (o *explainSizeOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Records", func(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Records}, "records", "number of records: `N`")
-		fs.Var(&optionalNumber{&o.KeyBytes}, "key-bytes", "bytes of each key: `N` (default: a null key)")
+		fs.Var(&optionalSize{&o.KeyBytes}, "key-bytes", "bytes of each key: `SIZE` (default: a null key)")
 		fs.Var(&nullableBytes{&o.ValueBytes}, "value-bytes", "bytes of each value: `N|null`")
 		fs.Var(&headerSizes{&o.Headers}, "header", "bytes of a header's key and value: `K:V` (repeatable; V may be null)")
 		fs.Int64Var(&o.TimestampStepMs, "timestamp-step", 0, "milliseconds from one record's timestamp to the next: `MS`")

@@ -24,7 +24,7 @@ type operandOptions struct {
 // AddFlags defines the flags of the group Operands.
 func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
-		fs.StringArrayVar(&o.Topics, "topic", nil, "only topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVarP(&o.Topics, "topic", "t", nil, "only topics that match this `GLOB` (repeatable)")
 		fs.StringArrayVar(&o.Exclude, "exclude", nil, "no topics that match this `GLOB` (repeatable)")
 		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions")
 		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these `BASE[,BASE]` offsets")
@@ -76,7 +76,7 @@ func (o *outputOptions) AddFlags(fs *pflag.FlagSet, formats ...string) {
 		fs.Var(&o.Payload, "payload", render.PayloadHelp)
 		fs.Var(&o.Color, "color", "colour; auto means on a terminal where NO_COLOR is not set")
 		fs.Var(&o.Progress, "progress", "a bar on stderr; auto means on a terminal, for work of more than a second")
-		fs.BoolVar(&o.Quiet, "quiet", false, "only what is wrong")
+		fs.BoolVarP(&o.Quiet, "quiet", "q", false, "only what is wrong")
 	})
 }
 
@@ -292,15 +292,60 @@ func (b *byteSize) String() string {
 // Type is what the help shows for the value.
 func (b *byteSize) Type() string { return "SIZE" }
 
-// Set takes 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings; KB means KiB.
+// Set takes a size of at least one byte.
 func (b *byteSize) Set(text string) error {
+	n, err := parseSize(text)
+	if err == nil && n < 1 {
+		err = fmt.Errorf("%q is not a size of a byte or more", text)
+	}
+	if err == nil {
+		*b.target = n
+	}
+	return err
+}
+
+// parseSize reads 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings; KB means KiB.
+func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "KMGTkmgtiIbB")
 	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text[len(digits):]), "b"), "i")
 	shift, known := map[string]int{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[unit]
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || !known || n < 1 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("%q is not a size: give bytes, or a number with KiB, MiB or GiB behind it", text)
+	if err != nil || !known || n < 0 || n > math.MaxInt64>>shift {
+		return 0, fmt.Errorf("%q is not a size: give bytes, or a number with KiB, MiB or GiB after it", text)
 	}
-	*b.target = n << shift
-	return nil
+	return n << shift, nil
+}
+
+// optionalSize is a flag's value: a size in bytes, or nil while it is not given.
+type optionalSize struct{ target **int64 }
+
+// String returns the bytes, or nothing while there are none.
+func (o *optionalSize) String() string { return (&optionalNumber{o.target}).String() }
+
+// Type is what the help shows for the value.
+func (o *optionalSize) Type() string { return "SIZE" }
+
+// Set takes a size, 0 included.
+func (o *optionalSize) Set(text string) error {
+	n, err := parseSize(text)
+	if err == nil {
+		*o.target = &n
+	}
+	return err
+}
+
+// withUnit lets a setting of Kafka's be written with a unit: 7d for a key that ends in .ms, 10GiB for one that ends in .bytes. A
+// value without a unit it knows is left as it is.
+func withUnit(key, value string) string {
+	switch {
+	case strings.HasSuffix(key, ".ms"):
+		if ms, ok := render.ParseDuration(value); ok {
+			return strconv.FormatInt(ms, 10)
+		}
+	case strings.HasSuffix(key, ".bytes"):
+		if n, err := parseSize(value); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	}
+	return value
 }

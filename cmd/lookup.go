@@ -41,7 +41,7 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.StringVar(&o.HTML, "html", "", "write a page that plays the search, step by step, to this `FILE`, and nothing to stdout")
 	})
 	addIntervalFlags(fs, func(fs *pflag.FlagSet) {
-		fs.Var(&optionalNumber{&o.Interval}, "interval", "as if the indexes had been written with this index.interval.bytes: `N`")
+		fs.Var(&optionalSize{&o.Interval}, "interval", "as if the indexes had been written with this index.interval.bytes: `SIZE`")
 	}, &o.Rule)
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.AddFlags(fs, "text", "table", "json")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,6 +85,9 @@ func (o *override) Type() string {
 func (o *override) Set(text string) error {
 	if o.key != "" {
 		text = o.key + "=" + text
+	}
+	if key, value, ok := strings.Cut(text, "="); ok {
+		text = key + "=" + withUnit(strings.TrimSpace(key), strings.TrimSpace(value))
 	}
 	setting, err := state.ParseOverride(text)
 	if err != nil {

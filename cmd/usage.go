@@ -3,10 +3,15 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kseg/format"
+	"kseg/logdir"
 )
 
 // needPaths is the Args of a verb that reads files or directories.
@@ -39,7 +44,44 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if near := nearest(args[0], names); near != "" {
 		return usageErrorf("there is no command %q; did you mean %q?", args[0], near)
 	}
+	if verb := verbFor(args[0]); verb != "" {
+		return usageErrorf("%s is a PATH, and the command is missing; did you mean \"kseg %s %s\"?", args[0], verb, args[0])
+	}
 	return usageErrorf("there is no command %q; the commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// verbFor is the command that fits a path best, "" if it is none.
+func verbFor(arg string) string {
+	if format.ParseFileName(filepath.Base(arg)).Kind != format.KindUnknown {
+		return "dump"
+	}
+	set, err := logdir.Open([]string{arg}, logdir.Options{})
+	if err != nil || set.Operands[0].Err != nil {
+		return ""
+	}
+	return "verify"
+}
+
+// otherNames are what users of other tools call a flag.
+var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match", "head": "limit", "max-messages": "limit",
+	"since": "from-time", "until": "to-time", "format": "output", "json": "output", "brief": "quiet", "silent": "quiet", "topics": "topic",
+	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs", "dir": "output"}
+
+// nearFlag is the flag that was most likely meant, with its dashes: one of the command, or of another command.
+func nearFlag(cmd *cobra.Command, name string) string {
+	names := flagNames(cmd)
+	if other := otherNames[name]; slices.Contains(names, other) {
+		return "--" + other
+	}
+	if near := nearest(name, names); near != "" {
+		return "--" + near
+	}
+	for _, sub := range cmd.Root().Commands() {
+		if sub != cmd && sub.Flags().Lookup(name) != nil {
+			return sub.CommandPath() + " --" + name
+		}
+	}
+	return ""
 }
 
 // flagError words what pflag says of a flag it does not know or cannot read, and names the near one.
@@ -52,8 +94,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageErrorf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
-		if near := nearest(name, flagNames(cmd)); near != "" {
-			return usageErrorf("there is no flag --%s; did you mean --%s?", name, near)
+		if near := nearFlag(cmd, name); near != "" {
+			return usageErrorf("there is no flag --%s; did you mean %s?", name, near)
 		}
 		return usageErrorf("there is no flag --%s", name)
 	case errors.As(err, &bad):

@@ -25,7 +25,7 @@ type rebuildOptions struct {
 func (o *rebuildOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Rebuild", func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.Dir, "rebuild", "", "check nothing, but write fresh indexes into this `DIR`")
-		fs.Var(&optionalNumber{&o.Interval}, "interval", "their index.interval.bytes (default: the topic's own, else 4096)")
+		fs.Var(&optionalSize{&o.Interval}, "interval", "their index.interval.bytes (default: the topic's own, else 4096)")
 		fs.BoolVar(&o.Snapshots, "snapshots", false, "also write the producer snapshots that recovery takes")
 	})
 }

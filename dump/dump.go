@@ -36,6 +36,8 @@ type Options struct {
 	// SkipRecordMetadata leaves a record's line with key and payload only.
 	SkipRecordMetadata bool
 	Decode             Decode
+	KeyDecoder         Decoder
+	ValueDecoder       Decoder
 	Compat             bool   // the real tool's stderr and its false alarm
 	Quiet              bool   // print only what is wrong
 	MaxBytes           *int64 // of a log; nil: all

@@ -9,6 +9,7 @@ import (
 // Filter chooses batches and records. The zero value passes everything.
 type Filter struct {
 	From, To         *int64 // offsets, inclusive
+	Position         *int64 // a byte of a log, which is in the batch; nil: any
 	FromTime, ToTime *int64 // epoch ms, inclusive
 	ProducerID       *int64
 	Key              []byte // nil: any
@@ -19,7 +20,7 @@ type Filter struct {
 
 // Active reports whether anything is filtered.
 func (f *Filter) Active() bool {
-	return f.From != nil || f.To != nil || f.FromTime != nil || f.ToTime != nil || f.ProducerID != nil || f.Key != nil || f.Header != "" || f.Control
+	return f.From != nil || f.To != nil || f.Position != nil || f.FromTime != nil || f.ToTime != nil || f.ProducerID != nil || f.Key != nil || f.Header != "" || f.Control
 }
 
 // selection is what a batch's header says of its records.
@@ -35,6 +36,9 @@ const (
 func (f *Filter) batch(b *format.Batch) selection {
 	if !f.Active() {
 		return all
+	}
+	if f.Position != nil && (*f.Position < b.Pos || *f.Position >= b.End()) {
+		return none
 	}
 	if f.Control && !b.Control() || f.ProducerID != nil && b.ProducerID != *f.ProducerID || !f.overlaps(b) {
 		return none
@@ -63,7 +67,7 @@ func (f *Filter) cut(b *format.Batch) bool {
 
 // beyond reports whether no later batch of the file can pass.
 func (f *Filter) beyond(b *format.Batch) bool {
-	return f.To != nil && b.BaseOffset > *f.To && b.Count >= 0
+	return f.To != nil && b.BaseOffset > *f.To && b.Count >= 0 || f.Position != nil && b.Pos > *f.Position
 }
 
 // emptyPasses judges a batch without records, which has offsets and a producer but nothing else to match.

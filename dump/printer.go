@@ -138,7 +138,7 @@ func (p *textPrinter) data(dst []byte, r *format.Record) []byte {
 		n := len(dst)
 		return p.safe(p.decoder.AppendText(dst, p.topic, r.Offset, r.Key, r.Value), n)
 	}
-	return appendPayload(dst, r, p.opts.Payload)
+	return appendPayload(dst, r, p.opts)
 }
 
 // hole prints the real tool's line about a tail where its reading, too, ends without dying.
@@ -295,7 +295,7 @@ func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) 
 
 func (t *tablePrinter) record(dst []byte, b *format.Batch, r *format.Record) []byte {
 	if !t.opts.Quiet {
-		t.d.row("record", recordColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key), t.value(b, r))
+		t.d.row("record", recordColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key, t.opts.KeyDecoder), t.value(b, r))
 	}
 	return dst
 }
@@ -308,19 +308,19 @@ func (t *tablePrinter) value(b *format.Batch, r *format.Record) string {
 	case t.topic != schema.None && t.opts.Data && !t.opts.Payload.LengthsOnly():
 		return render.Escaped(strings.TrimSpace(string(t.decoder.AppendText(nil, t.topic, r.Offset, r.Key, r.Value))))
 	}
-	return t.cell(r.Value)
+	return t.cell(r.Value, t.opts.ValueDecoder)
 }
 
-func (t *tablePrinter) cell(b []byte) string {
+func (t *tablePrinter) cell(b []byte, d Decoder) string {
 	switch {
 	case b == nil:
 		return "null"
 	case !t.opts.Data:
 		return decimal(int64(len(b))) + " bytes"
 	case t.opts.Payload == render.PayloadRaw:
-		return string(render.PayloadAuto.AppendText(nil, b))
+		return string(d.appendText(nil, b, render.PayloadAuto))
 	}
-	return string(t.opts.Payload.AppendText(nil, b))
+	return string(d.appendText(nil, b, t.opts.Payload))
 }
 
 func (t *tablePrinter) hole(dst []byte, _ *format.Hole) []byte { return dst }

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"kseg/format"
-	"kseg/render"
 )
 
 // appendBatchText appends the line kafka-dump-log prints for a batch, with its newline.
@@ -79,20 +78,12 @@ func appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
 }
 
 // appendPayload appends the key and value parts of a record line.
-func appendPayload(dst []byte, r *format.Record, p render.Payload) []byte {
+func appendPayload(dst []byte, r *format.Record, opts *Options) []byte {
 	if r.Key != nil {
-		dst = appendBytes(append(dst, " key: "...), r.Key, p)
+		dst = opts.KeyDecoder.appendText(append(dst, " key: "...), r.Key, opts.Payload)
 	}
 	if r.Value != nil {
-		dst = appendBytes(append(dst, " payload: "...), r.Value, p)
+		dst = opts.ValueDecoder.appendText(append(dst, " payload: "...), r.Value, opts.Payload)
 	}
 	return dst
-}
-
-// appendBytes shows bytes in a mode; raw is what the real tool's StringDecoder makes of them.
-func appendBytes(dst, b []byte, p render.Payload) []byte {
-	if p == render.PayloadRaw {
-		return format.AppendJavaUTF8(dst, b)
-	}
-	return p.AppendText(dst, b)
 }

@@ -38,6 +38,8 @@ type Options struct {
 	// without one it is the first batch or entry.
 	All                     bool
 	Offset, Position, Entry *int64
+	From, To                *int64 // offsets, inclusive: the batches that hold one of them
+	TimestampMs             *int64 // the first batch with a record at or after it
 	MaxBatchBytes           int64
 }
 

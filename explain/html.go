@@ -367,7 +367,7 @@ func (e *explainer) boxes() []box {
 		default:
 			b.linked = e.wanted(p, i)
 		}
-		if b.linked && !e.opts.All {
+		if b.linked && !e.opts.many() {
 			b.class += " shown"
 		}
 		last := len(all) - 1

@@ -10,8 +10,11 @@ import (
 
 // chosen reports whether the options say what to show.
 func (o *Options) chosen() bool {
-	return o.All || o.Offset != nil || o.Position != nil || o.Entry != nil
+	return o.many() || o.Offset != nil || o.Position != nil || o.Entry != nil || o.TimestampMs != nil
 }
+
+// many reports whether the options may choose several batches.
+func (o *Options) many() bool { return o.All || o.From != nil || o.To != nil }
 
 // segment shows batches and holes of a .log or .checkpoint.
 func (e *explainer) segment() error {
@@ -34,7 +37,7 @@ func (e *explainer) segment() error {
 		if err := e.part(p, shown); err != nil {
 			return err
 		}
-		if shown++; !e.opts.All {
+		if shown++; !e.opts.many() {
 			if !e.opts.chosen() && parts.Next() {
 				e.note("that was the first of several batches: choose one by --entry I, --offset N or --position P, or give --all")
 			}
@@ -57,13 +60,17 @@ func (e *explainer) wanted(p *format.Part, number int) bool {
 		return *o.Position >= p.Start && *o.Position < p.End
 	case o.Entry != nil:
 		return int64(number) == *o.Entry
+	case o.TimestampMs != nil:
+		return p.Batch != nil && p.Batch.MaxTimestamp >= *o.TimestampMs
+	case o.From != nil || o.To != nil:
+		return p.Batch != nil && (o.From == nil || p.Batch.LastOffset >= *o.From) && (o.To == nil || p.Batch.BaseOffset <= *o.To)
 	}
 	return true
 }
 
 // past reports whether what was asked for would have come before p.
 func (e *explainer) past(p *format.Part) bool {
-	return e.opts.Position != nil && *e.opts.Position < p.Start
+	return e.opts.Position != nil && *e.opts.Position < p.Start || e.opts.To != nil && p.Batch != nil && !p.Batch.Legacy() && p.Batch.BaseOffset > *e.opts.To
 }
 
 // noHit is the error of a choice that nothing matches.
@@ -74,6 +81,10 @@ func (e *explainer) noHit(what string) error {
 		return fmt.Errorf("%s: offset %d is %w; kseg lookup finds the segment it would be in", e.file.Display, *o.Offset, ErrNoHit)
 	case o.Position != nil:
 		return fmt.Errorf("%s: byte %d is %w, which has %d", e.file.Display, *o.Position, ErrNoHit, len(e.data))
+	case o.TimestampMs != nil:
+		return fmt.Errorf("%s: a record at or after %s is %w; kseg lookup --timestamp finds the segment", e.file.Display, instant(*o.TimestampMs), ErrNoHit)
+	case o.From != nil || o.To != nil:
+		return fmt.Errorf("%s: an offset of that range is %w; kseg ls --by segment shows which has it", e.file.Display, ErrNoHit)
 	}
 	return fmt.Errorf("%s: %s %d is %w; they are counted from 0", e.file.Display, what, *o.Entry, ErrNoHit)
 }
@@ -81,6 +92,9 @@ func (e *explainer) noHit(what string) error {
 // entries shows what a file of any other kind holds.
 func (e *explainer) entries() error {
 	kind := e.file.Kind()
+	if o := e.opts; o.From != nil || o.To != nil || o.TimestampMs != nil {
+		return fmt.Errorf("%w: %s has no batches; --from, --to and --timestamp choose those of a .log", ErrNotAsked, kind.ATitle())
+	}
 	if e.opts.Offset != nil {
 		entry, err := e.entryOf(kind, *e.opts.Offset)
 		if err != nil {

@@ -42,6 +42,14 @@ func ParseTime(text string, now time.Time) (int64, error) {
 		"UTC where the zone is left out, or a date alone), or a distance from now (-2h, -3d)", text)
 }
 
+// ParseDuration reads a duration in units of ms, s, m, h, d and w: 7d, 1d12h, 1.5h.
+func ParseDuration(text string) (ms int64, ok bool) {
+	if text == "" || strings.Trim(text, "0123456789.") == "" {
+		return 0, false
+	}
+	return parseOffset("+" + text)
+}
+
 // parseOffset reads a signed distance in units of ms, s, m, h, d and w: -2h, -1d12h, -1.5h.
 func parseOffset(text string) (offsetMs int64, ok bool) {
 	rest := text[1:]
