@@ -33,7 +33,7 @@ type File struct {
 	Linked bool
 
 	mode   fs.FileMode
-	id     fileID
+	id     FileID
 	own    Usage
 	gentle *Gentle
 
@@ -44,8 +44,8 @@ type File struct {
 	measured bool
 }
 
-// fileID tells whether a path still leads to the same file.
-type fileID struct{ dev, ino uint64 }
+// FileID tells whether a path still leads to the same file.
+type FileID struct{ dev, ino uint64 }
 
 func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File {
 	f := &File{
@@ -53,12 +53,15 @@ func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File 
 		Size: info.Size(), ModTime: info.ModTime(), mode: info.Mode(), gentle: gentle,
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		f.id = fileID{uint64(st.Dev), st.Ino}
+		f.id = FileID{uint64(st.Dev), st.Ino}
 		f.Allocated = st.Blocks * 512
 	}
 	f.own = usageOf(info)
 	return f
 }
+
+// ID is the file that the path led to when it was found, under whatever name it is now.
+func (f *File) ID() FileID { return f.id }
 
 // Kind is the kind that the name tells.
 func (f *File) Kind() format.Kind { return f.Name.Kind }

@@ -126,6 +126,9 @@ type Partition struct {
 // File is the state file of that kind, or nil. It is found also when the options narrow the segments.
 func (p *Partition) File(kind format.Kind) *File { return fileOfKind(p.all, kind) }
 
+// FileNamed is the file of that name, or nil. It is found also when the options narrow the segments.
+func (p *Partition) FileNamed(name string) *File { return p.byName[name] }
+
 // All are all the files, also those that the options leave out, in dump order.
 func (p *Partition) All() []*File { return p.all }
 

@@ -17,7 +17,7 @@ type Usage struct {
 	Bytes     int64 // du -b
 	Allocated int64 // du, in bytes
 
-	id    fileID
+	id    FileID
 	links uint64
 }
 
@@ -34,7 +34,7 @@ func usageOf(info fs.FileInfo) Usage {
 		u.Bytes = info.Size()
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		u.Allocated, u.id = st.Blocks*512, fileID{uint64(st.Dev), st.Ino}
+		u.Allocated, u.id = st.Blocks*512, FileID{uint64(st.Dev), st.Ino}
 		if !info.IsDir() {
 			u.links = uint64(st.Nlink)
 		}
@@ -46,7 +46,7 @@ func usageOf(info fs.FileInfo) Usage {
 // goroutines.
 type Seen struct {
 	mu  sync.Mutex
-	ids map[fileID]bool
+	ids map[FileID]bool
 }
 
 // First is u the first time that its inode is met, and nothing after that.
@@ -60,7 +60,7 @@ func (s *Seen) First(u Usage) Usage {
 		return Usage{}
 	}
 	if s.ids == nil {
-		s.ids = map[fileID]bool{}
+		s.ids = map[FileID]bool{}
 	}
 	s.ids[u.id] = true
 	return u

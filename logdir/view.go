@@ -341,9 +341,9 @@ func (f *File) openError(err error) error {
 	return fmt.Errorf("%s: %w", f.Display, bareError(err))
 }
 
-func sameFile(info fs.FileInfo, id fileID) bool {
+func sameFile(info fs.FileInfo, id FileID) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && fileID{uint64(st.Dev), st.Ino} == id
+	return ok && FileID{uint64(st.Dev), st.Ino} == id
 }
 
 // bareError takes the operation and the path off an error of package os, where the sentence around it names the file.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"kseg/format"
+	"kseg/state"
 )
 
 // checkBatches looks at each batch's header and checksum, and at what the file holds besides batches. The bytes that are
@@ -198,11 +199,40 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 		Evidence: []Evidence{{"batch length", want, stored}}})
 }
 
+// leastZeroed is how many zeros at the end of a batch are taken for bytes that did not reach the disk.
+const leastZeroed = 32
+
+// zeroed is the torn tail that begins at pos, if the last segment ends in zeros that began in the middle of a batch: a crash came
+// when the file had its length but not yet all of its bytes.
+func (p *partition) zeroed(seg *segment, data []byte, pos, expected int64) (torn *format.Hole, there []byte) {
+	end := int64(len(data))
+	for end > pos && data[end-1] == 0 {
+		end--
+	}
+	if !seg.last || p.shutdown == cleanShutdown || end == pos || int64(len(data))-end < leastZeroed {
+		return nil, nil
+	}
+	scan := format.NewScanner(data[:end], pos, seg.base)
+	if !scan.Next() || scan.Hole() == nil || scan.Hole().Kind != format.TornTail || scan.Hole().Pos != pos {
+		return nil, nil
+	}
+	hole := *scan.Hole()
+	if expected >= 0 && hole.Len >= 8 && int64(be64(data[pos:])) < expected {
+		return nil, nil
+	}
+	hole.Len, hole.Expected = int64(len(data))-pos, expected
+	return &hole, data[:end]
+}
+
 // hole reports bytes that are no batch: in the middle of a file, or at its end.
 func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
-	if h.Kind == format.TornTail && seg.growing(int64(len(data))) {
+	size := int64(len(data))
+	if h.Kind == format.TornTail && seg.growing(size) {
 		seg.tail = h
 		return
+	}
+	if torn, there := p.zeroed(seg, data, h.Pos, h.Expected); torn != nil && h.Kind == format.Damage && h.Next < 0 {
+		h, data = torn, there
 	}
 	seg.damaged = true
 	if h.Next < 0 {
@@ -211,7 +241,7 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 	f := Finding{Place: seg.place(h.Pos, h.Len, h.Expected, -1), logPos: h.Pos}
 	switch h.Kind {
 	case format.ZeroTail:
-		p.zeroTail(seg, h, &f)
+		p.zeroTail(seg, size, h, &f)
 	case format.TornTail:
 		p.tornTail(seg, data, h, &f)
 	default:
@@ -271,8 +301,11 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 		// What the header of a message has is its last offset.
 		f.FirstOffset, f.LastOffset = min(f.FirstOffset, max(h.Expected, 0)), f.FirstOffset
 	}
-	f.Message = fmt.Sprintf("the last batch is cut off: %d of %s bytes are there", h.Len, size)
-	f.Evidence = []Evidence{{"bytes of the batch", size, strconv.FormatInt(h.Len, 10)}}
+	f.Message = fmt.Sprintf("the last batch is cut off: %d of %s bytes are there", len(rest), size)
+	f.Evidence = []Evidence{{"bytes of the batch", size, itoa(int64(len(rest)))}}
+	if h.Len > int64(len(rest)) {
+		f.Message += ", and zeros behind them up to the end of the file"
+	}
 	switch {
 	case !seg.last:
 		f.Severity = Damage
@@ -285,28 +318,55 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 	}
 }
 
-func (p *partition) zeroTail(seg *segment, h *format.Hole, f *Finding) {
+func (p *partition) zeroTail(seg *segment, size int64, h *format.Hole, f *Finding) {
 	f.Code, f.Severity = "zero-tail", Warning
 	f.Message = plural(h.Len, "zero byte follows", "zero bytes follow") + " the last batch"
-	switch {
+	switch free, why := p.keptFree(seg, size); {
 	case !seg.last:
 		f.Severity = Damage
 		f.Message += "; this is not the last segment, which alone can be preallocated"
 	case p.shutdown == cleanShutdown:
 		f.Severity = Damage
 		f.Message += "; there is a clean-shutdown marker, and with it a broker refuses to start on such a file"
-	case preallocated(seg.index, 8) && preallocated(seg.timeIndex, 12):
+	case free:
 		f.Severity = Note
 		f.FirstOffset = -1
-		f.Message += ", as with preallocate=true in a segment that is still written to"
+		f.Message += ", " + why
 	default:
-		f.Message += "; the indexes are not preallocated, so this is no room kept free: a crash came before the data reached the disk"
+		f.Message += "; " + why + ", so this is no room kept free: a crash came before the data reached the disk"
+		if p.endOf(seg) > h.Expected && h.Expected >= 0 {
+			f.Severity = p.lost(h.Expected) // a snapshot knows what was there
+		}
 	}
 }
 
-// preallocated reports whether an index ends in zero slots, or is not there at all.
+// keptFree reports whether zeros behind the last batch are room that preallocate=true keeps free in the last segment, and why. The
+// topic's setting says so if the metadata is there; it may be the broker's, which shows in a log of exactly segment.bytes. Else
+// such a log is at least as long as the segments before it, and its indexes were not trimmed either.
+func (p *partition) keptFree(seg *segment, size int64) (free bool, why string) {
+	settings := p.driver.settings(p.dir.Parent)
+	if settings.Image != nil && settings.Image.Topic(p.dir.Topic) != nil {
+		if preallocate := settings.Topic(p.dir.Topic, "preallocate"); preallocate.Bool() {
+			return true, "as the topic's preallocate=true leaves them in a segment that is still written to"
+		} else if preallocate.Source == state.FromDefault && size == settings.Topic(p.dir.Topic, "segment.bytes").Int() {
+			return true, "and the log has just segment.bytes, as with preallocate=true in a segment that is still written to"
+		}
+		return false, "the topic's preallocate is false"
+	}
+	for s := seg.dir.Prev; s != nil; s = s.Prev {
+		if s.Log.Size > size {
+			return false, "a segment before is longer than this log"
+		}
+	}
+	if !preallocated(seg.index, offsetSlot) || !preallocated(seg.timeIndex, timeSlot) {
+		return false, "the indexes are not preallocated"
+	}
+	return true, "as with preallocate=true in a segment that is still written to"
+}
+
+// preallocated reports whether an index ends in zero slots, has none, or is not there at all.
 func preallocated(index []byte, width int) bool {
-	if index == nil {
+	if len(index) == 0 {
 		return true
 	}
 	n := len(index) / width * width

@@ -19,7 +19,7 @@ var checkOffsetIndex = Check{
 		{"index-inexact", Note, "entries of an offset index that no broker since 4.0.1 writes"},
 		{"index-sparse", Note, "an offset index is empty where others have entries"},
 		{"index-differs-from-rebuild", Note, "an offset index that no interval explains"},
-		{"log-end-missing", Warning, "a log ends before its indexes do"},
+		{"log-end-missing", Damage, "a log ends before its indexes do"},
 	},
 	Follow: func(p *partition) follower { return &indexFollower{p: p} },
 }

@@ -81,8 +81,8 @@ type offsetOrder struct {
 	visibleAt, doubted placed
 	// stretch is the finding about offsets that went back, as long as they have not caught up.
 	stretch *Finding
-	// emptied is the last segment without batches since prev.
-	emptied *segment
+	// emptied is the last segment without batches since prev, emptiedFirst the first of those in a row.
+	emptied, emptiedFirst *segment
 }
 
 func (o *offsetOrder) begin(seg *segment) {
@@ -122,6 +122,9 @@ func (o *offsetOrder) skip(seg *segment, pos, n int64, _ *format.Batch, _ int64)
 
 func (o *offsetOrder) end(seg *segment) {
 	if seg.firstOffset < 0 && seg.tail == nil {
+		if o.emptied == nil || o.emptied.dir != seg.dir.Prev {
+			o.emptiedFirst = seg
+		}
 		o.emptied = seg
 	}
 }
@@ -141,6 +144,9 @@ func (o *offsetOrder) take(b placed) {
 	case first && b.base < b.seg.base, first && b.base > b.seg.base && b.pos == 0 && !b.vague && !o.unsure:
 		o.wait(b)
 	case !o.started:
+		if o.emptied != nil && o.emptied.dir == b.seg.dir.Prev {
+			o.gap(o.emptiedFirst.base, b)
+		}
 		o.accept(b)
 	case first:
 		o.cross(b)
@@ -400,20 +406,25 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 // gap: the offsets from want up to b are missing. Where the index of a segment shows that its log once reached further, the
 // place is where that log ends now.
 func (o *offsetOrder) gap(want int64, b placed) {
-	place := b.place()
-	related := []Place(nil)
+	f := Finding{Code: "offset-gap", Place: b.place(), Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
+		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log "+
+			"cleaner took them", b.base)}
+	var short *segment
 	switch {
 	case o.emptied != nil && o.emptied.base == want:
-		place, related = o.emptied.place(0, 0, 0, 0), []Place{b.place()}
+		short = o.emptied
 	case o.started && o.prev.seg != b.seg && o.prev.seg.cut:
-		place, related = o.prev.seg.place(o.prev.seg.size, 0, 0, 0), []Place{b.place()}
+		short = o.prev.seg
 	}
-	place.FirstOffset, place.LastOffset = want, b.base-1
-	o.found(b, Finding{Code: "offset-gap", Place: place,
-		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log "+
-			"cleaner took them", b.base),
-		Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
-		Related:  related})
+	if short != nil {
+		f.Place, f.Related = short.place(short.size, 0, 0, 0), append([]Place{b.place()}, short.witnesses...)
+		if short.cut {
+			f.Severity = Damage
+			f.Message += fmt.Sprintf("; the index of the segment goes on to offset %d", short.reached)
+		}
+	}
+	f.FirstOffset, f.LastOffset = want, b.base-1
+	o.found(b, f)
 }
 
 func (o *offsetOrder) found(b placed, f Finding) *Finding {

@@ -13,7 +13,7 @@ var checkSegments = Check{
 	Group: "indexes",
 	Codes: []Code{
 		{"index-without-log", Warning, "an index whose log is not there"},
-		{"segment-log-missing", Warning, "a segment of which only the indexes are left"},
+		{"segment-log-missing", Damage, "a segment of which only the indexes are left"},
 	},
 	Partition: lookForLostLogs,
 }
@@ -44,6 +44,7 @@ func lookForLostLogs(p *partition) {
 			finding.Code, finding.Place, finding.Related = "segment-log-missing", inFile(f.Rel[:len(f.Rel)-len(name.Raw)]+
 				name.Sibling(format.KindLog), -1, -1), files
 			finding.FirstOffset, finding.LastOffset = g.FirstOffset, g.LastOffset
+			finding.Severity = Damage
 			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing", g.FirstOffset, g.LastOffset)
 		}
 		p.found(nil, finding)
@@ -63,8 +64,8 @@ func (s *segment) sibling(kind format.Kind) string {
 	return s.log.Rel[:len(s.log.Rel)-len(s.log.Name.Raw)] + s.log.Name.Sibling(kind)
 }
 
-// beyond notes that an index shows the log to have reached at least to the offset. In the last segment that is a finding;
-// in others there is a gap in the offsets, which names it.
+// beyond notes that an index shows the log to have reached at least to the offset. In the last segment that is a finding; in
+// others there may be a gap in the offsets that names it, which is known when all segments were seen (lostEnds).
 func (s *segment) beyond(offset int64, place Place) {
 	s.cut = true
 	s.reached = max(s.reached, offset)
@@ -72,14 +73,32 @@ func (s *segment) beyond(offset int64, place Place) {
 		f.LastOffset = max(f.LastOffset, offset)
 		f.until = max(f.until, offset+1)
 	}
-	if !s.last || s.tail != nil || s.growing(s.size) {
-		return
+	s.witnesses = append(s.witnesses, place)
+	if s.last && s.tail == nil && !s.growing(s.size) {
+		s.endMissing(s.part.lost(s.nextOffset))
 	}
-	f := Finding{Code: "log-end-missing", Place: s.place(s.size, 0, s.nextOffset, offset), Related: []Place{place}, logPos: s.size,
-		Message:  fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset, offset),
-		Evidence: []Evidence{{"last offset", itoa(offset), itoa(s.nextOffset - 1)}}}
-	if s.part.shutdown == cleanShutdown {
-		f.Severity = Damage
+}
+
+// endMissing reports that the segment once went on.
+func (s *segment) endMissing(severity Severity) {
+	s.part.found(s, Finding{Code: "log-end-missing", Severity: severity, Place: s.place(s.size, 0, s.nextOffset, s.reached),
+		Related: slices.Clone(s.witnesses), logPos: s.size,
+		Message:  fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset, s.reached),
+		Evidence: []Evidence{{"last offset", itoa(s.reached), itoa(s.nextOffset - 1)}}})
+}
+
+// lostEnds reports the closed segments whose indexes go on behind their logs, unless a gap in the offsets names them: where the
+// log cleaner was a gap says nothing, but the cleaner writes the indexes together with the log.
+func (p *partition) lostEnds() {
+	gaps := map[int64]bool{}
+	for _, f := range p.findings {
+		if f.Code == "offset-gap" && !p.compacted {
+			gaps[f.FirstOffset] = true
+		}
 	}
-	s.part.found(s, f)
+	for _, s := range p.segments {
+		if s.closed() && s.cut && s.tail == nil && !gaps[s.nextOffset] {
+			s.endMissing(Damage)
+		}
+	}
 }

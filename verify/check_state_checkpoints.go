@@ -172,12 +172,12 @@ func lookAtCheckpointAlone(p *partition) {
 	}
 }
 
-// lost is how bad it is that the log does not reach an offset that it must have reached: after a crash that can happen.
-func (p *partition) lost() Severity {
-	if p.shutdown == cleanShutdown {
-		return Damage
+// lost is how bad it is that the log ends, though it must have gone on: a crash takes what is above the high watermark.
+func (p *partition) lost(end int64) Severity {
+	if _, hw, ok := p.entry(format.KindReplicationOffsetCheckpoint); ok && hw.Offset <= end && p.shutdown == uncleanShutdown {
+		return Warning
 	}
-	return Warning
+	return Damage
 }
 
 func lookAtRecoveryPoint(p *partition, end int64) {
@@ -185,7 +185,7 @@ func lookAtRecoveryPoint(p *partition, end int64) {
 	switch {
 	case !ok:
 	case c.offset > end:
-		c.found("recovery-point-beyond-end", p.lost(), end, c.offset-1, "at most "+itoa(end),
+		c.found("recovery-point-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("all below offset %d was on the disk by this file, but the log ends at %d", c.offset, end))
 	case p.shutdown == cleanShutdown && c.offset < end:
 		c.found("recovery-point-not-end", Note, c.offset, end-1, itoa(end),
@@ -216,7 +216,7 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 	switch {
 	case !ok:
 	case c.offset > end:
-		c.found("high-watermark-beyond-end", p.lost(), end, c.offset-1, "at most "+itoa(end),
+		c.found("high-watermark-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
 	case c.offset < start && p.shutdown == cleanShutdown:
 		c.found("high-watermark-below-start", Warning, c.offset, start-1, itoa(start)+" or more",
@@ -245,7 +245,7 @@ func joinLostEnd(p *partition, end int64) {
 		return
 	}
 	seg, most := p.segments[n-1], int64(0)
-	f := Finding{Code: "log-end-missing", Severity: p.lost(), logPos: seg.size}
+	f := Finding{Code: "log-end-missing", Severity: p.lost(end), logPos: seg.size}
 	for _, w := range witnesses {
 		most = max(most, w.LastOffset)
 		f.absorb(w)

@@ -21,7 +21,7 @@ var checkSnapshots = Check{
 	Codes: []Code{
 		{"snapshot-corrupt", Warning, "a producer snapshot that a broker cannot read"},
 		{"snapshot-content", Warning, "a producer snapshot contradicts the log"},
-		{"snapshot-beyond-end", Warning, "a producer snapshot of an offset that the log does not reach"},
+		{"snapshot-beyond-end", Damage, "a producer snapshot of an offset that the log does not reach"},
 		{"snapshot-stray", Note, "a producer snapshot of an offset where no segment begins or ends"},
 		{"snapshot-missing", Note, "a producer snapshot is not there"},
 	},
@@ -437,7 +437,7 @@ func (x *snapshotFollower) finish() {
 
 // beyond reports a snapshot of an offset behind the end of the log.
 func (x *snapshotFollower) beyond(last *segment, f *logdir.File, end int64) {
-	x.p.found(last, Finding{Code: "snapshot-beyond-end", Place: Place{f.Rel, -1, -1, end, f.Name.Base - 1}, logPos: -1, since: end,
+	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: x.p.lost(end), Place: Place{f.Rel, -1, -1, end, f.Name.Base - 1}, logPos: -1, since: end,
 		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d; a broker deletes it at its next start", f.Name.Base, end)})
 }
 

@@ -58,11 +58,11 @@ var stateDamage = []struct {
 	}, []string{"warning snapshot-content users-0/00000000000000000640.snapshot 10 0-3"}},
 	{"snapshot of another time", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], "rename 00000000000000000120.snapshot 00000000000000000150.snapshot")
-	}, []string{"warning snapshot-beyond-end 00000000000000000150.snapshot - 120-149"}},
+	}, []string{"damage snapshot-beyond-end 00000000000000000150.snapshot - 120-149"}},
 	{"last segment gone", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], "remove 00000000000000000096.log\nremove 00000000000000000096.index\nremove 00000000000000000096.timeindex\n"+
 			`write leader-epoch-checkpoint "0\n2\n0 0\n3 120\n"`)
-	}, []string{"warning log-end-missing 00000000000000000064.log 2971 96-119"}},
+	}, []string{"damage log-end-missing 00000000000000000064.log 2971 96-119"}},
 	{"epoch that no batch has", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], `write leader-epoch-checkpoint "0\n2\n0 0\n3 64\n"`)
 	}, []string{"warning leader-epoch-contradiction leader-epoch-checkpoint 8 -"}},
@@ -96,7 +96,7 @@ var stateDamage = []struct {
 	{"recovery point beyond the end", []string{cleanData1}, replaced(recoveryFile, "prices 0 109", "prices 0 119"),
 		[]string{"damage recovery-point-beyond-end recovery-point-offset-checkpoint 56 109-118"}},
 	{"recovery point beyond the end, killed", []string{killed1}, replaced(recoveryFile, "prices 0 78", "prices 0 178"),
-		[]string{"warning recovery-point-beyond-end recovery-point-offset-checkpoint 68 109-177"}},
+		[]string{"damage recovery-point-beyond-end recovery-point-offset-checkpoint 68 109-177"}},
 	{"recovery point below the end", []string{cleanData1}, replaced(recoveryFile, "prices 0 109", "prices 0 9"),
 		[]string{"note recovery-point-not-end recovery-point-offset-checkpoint 56 9-108"}},
 	{"high watermark beyond the end", []string{cleanData1}, replaced(watermarkFile, "prices 0 109", "prices 0 1090"),

@@ -209,6 +209,8 @@ func explains(cause, effect *Finding) bool {
 	switch {
 	case cause.Severity == Note && effect.Severity > Note:
 		return false // where nothing is wrong nothing follows
+	case cause.Severity < effect.Severity && (effect.Code == "high-watermark-beyond-end" || effect.Code == "recovery-point-beyond-end"):
+		return cause.Code == "high-watermark-beyond-end" // a crash is no excuse for what was committed
 	case cause.base == effect.base && explainsInSegment(cause, effect), explainsState(cause, effect):
 		return true
 	case by&(moves|hides) == 0 || from < 0:
@@ -314,6 +316,8 @@ func explainsState(cause, effect *Finding) bool {
 		// The batch that the entry is about was found to be wrong.
 		overlap = overlap || effect.until > 0 && cause.FirstOffset >= effect.from && cause.FirstOffset < effect.until
 		return cause.Severity > Note && cause.logPos >= 0 && cause.base >= 0 && overlap
+	case "recovery-point-beyond-end":
+		return cause.Code == "high-watermark-beyond-end"
 	case "offset-gap":
 		return cause.Code == "leftover-swap" && overlap
 	case "index-missing", "timeindex-missing":

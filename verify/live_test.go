@@ -55,7 +55,15 @@ func playPartition(source, dir string, round int) []func() error {
 	step := func(f func() error) { steps = append(steps, f) }
 	write := func(name string, content []byte) {
 		step(func() error {
-			f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+			path := filepath.Join(dir, name)
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
+			if os.IsNotExist(err) {
+				// Names and numbers of files come again so soon that a file without its content would be seen twice.
+				if err := os.WriteFile(path+".tmp", content, 0o644); err != nil {
+					return err
+				}
+				return os.Rename(path+".tmp", path)
+			}
 			if err != nil {
 				return err
 			}

@@ -154,6 +154,7 @@ func (p *partition) run(src source) error {
 	for _, f := range p.followers {
 		f.finish()
 	}
+	p.lostEnds()
 	for _, c := range p.driver.checks {
 		if c.Partition != nil {
 			c.Partition(p)

@@ -33,6 +33,7 @@ type segment struct {
 	damaged          bool  // some bytes could not be read as batches
 	unread           bool  // the file could not be read to its end
 	cut              bool  // an index shows that the log once went on behind its end
+	witnesses        []Place
 }
 
 // growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it ends
@@ -235,6 +236,10 @@ func (w *slowWalk) batch(b *format.Batch) {
 // then it reaches from its beginning to the next intact batch. Otherwise the two are one stretch of damage.
 func (w *slowWalk) hole(h *format.Hole) {
 	hole := *h
+	if w.holding && !w.good && hole.Kind == format.ZeroTail && w.tornByZeros(&w.held) {
+		w.holding = false
+		return
+	}
 	if w.holding && !w.good && hole.Kind == format.Damage {
 		w.holding = false
 		hole.Pos, hole.Len = w.held.Pos, hole.Pos+hole.Len-w.held.Pos
@@ -290,6 +295,7 @@ func (w *slowWalk) flush(next *format.Batch) {
 	case w.good:
 		w.single(&b)
 	case b.Magic != 2 && w.magic(&b):
+	case next == nil && w.tornByZeros(&b):
 	case !b.Valid() && (w.p.driver.opts.Level >= CRC || !b.Plausible()):
 		if next != nil {
 			opened := *next
@@ -300,6 +306,20 @@ func (w *slowWalk) flush(next *format.Batch) {
 	default:
 		w.single(&b)
 	}
+}
+
+// tornByZeros reports a batch behind which no other comes and whose checksum does not match as torn, if its end is zeros and no flipped bit
+// explains it.
+func (w *slowWalk) tornByZeros(b *format.Batch) bool {
+	torn, there := w.p.zeroed(w.seg, w.data, b.Pos, w.seg.nextOffset)
+	if torn == nil || int64(len(there)) >= b.End() {
+		return false
+	}
+	if _, _, flipped := b.FlippedBit(); flipped {
+		return false
+	}
+	w.p.hole(w.seg, w.data, &format.Hole{Kind: format.Damage, Pos: torn.Pos, Len: torn.Len, Expected: torn.Expected, Next: -1, NextOffset: -1})
+	return true
 }
 
 // single hands a batch, the checksum of which holds, to the checks of single batches and then to the order.

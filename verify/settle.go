@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,16 +35,17 @@ func (p *partition) list() {
 func (p *partition) settle(src source) (*partition, []*Finding, error) {
 	changes := false
 	now, err := p.look(src)
-	for before, looks := []*Finding(nil), 1; err == nil; looks++ {
+	for before, looks := map[spot]bool{}, 1; err == nil; looks++ {
 		dir, same := p.dir, true
 		if !p.gone && p.doubtful(now) {
 			dir, same = p.changed()
 		}
 		changes = changes || !same || p.gone
-		agreed := same || looks > 1 && agree(before, now) && !slices.ContainsFunc(p.unreadOf, vanished)
+		confirmed := p.confirmed(now, before)
+		agreed := same || looks > 1 && len(confirmed) == len(now) && !slices.ContainsFunc(p.unreadOf, vanished)
 		if agreed && !p.beingWritten(now, looks) || looks == mostLooks {
 			if !agreed {
-				now = slices.DeleteFunc(now, func(f *Finding) bool { return f.Severity > Note && !seenIn(before, f) })
+				now = confirmed
 				p.unreadOf = slices.DeleteFunc(p.unreadOf, vanished)
 			}
 			if changes {
@@ -53,7 +55,11 @@ func (p *partition) settle(src source) (*partition, []*Finding, error) {
 		}
 		again := newPartition(p.driver, dir)
 		again.alone, again.root, again.quiet = p.alone, p.root, true
-		p, before = again, now
+		clear(before)
+		for _, f := range now {
+			before[p.spotOf(f)] = true
+		}
+		p = again
 		now, err = p.look(&serialSource{worker: p.driver.slowWorker, bytes: p.driver.opts.run})
 	}
 	return p, nil, err
@@ -127,27 +133,28 @@ func (p *partition) changed() (now *logdir.Partition, same bool) {
 	return now, same
 }
 
-// spot tells a finding in two looks for the same. State files are written anew, so that their lines move.
+// spot tells a finding in two looks for the same. State files are written anew, so that their lines move; the others must be the
+// same files.
 type spot struct {
 	code, file string
 	pos        int64
+	id         logdir.FileID
 }
 
-func spotOf(f *Finding) spot {
-	s := spot{f.Code, f.File, f.Pos}
-	if !format.ParseFileName(f.File).Kind.IsSegmentFile() {
-		s.pos = -1
+func (p *partition) spotOf(f *Finding) spot {
+	s := spot{code: f.Code, file: f.File, pos: -1}
+	if name := format.ParseFileName(filepath.Base(f.File)); name.Kind.HasOffset() {
+		s.pos = f.Pos
+		if file := p.dir.FileNamed(name.Raw); file != nil {
+			s.id = file.ID()
+		}
 	}
 	return s
 }
 
-func seenIn(before []*Finding, f *Finding) bool {
-	return slices.ContainsFunc(before, func(b *Finding) bool { return spotOf(b) == spotOf(f) })
-}
-
-// agree reports whether all that is worse than a note was seen in the look before, too.
-func agree(before, now []*Finding) bool {
-	return !slices.ContainsFunc(now, func(f *Finding) bool { return f.Severity > Note && !seenIn(before, f) })
+// confirmed are the findings that are no worse than a note, or were seen in an earlier look too.
+func (p *partition) confirmed(now []*Finding, earlier map[spot]bool) []*Finding {
+	return slices.DeleteFunc(slices.Clone(now), func(f *Finding) bool { return f.Severity > Note && !earlier[p.spotOf(f)] })
 }
 
 func (p *partition) changedFinding() *Finding {
