@@ -136,3 +136,23 @@ func TestGroupsJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestTxnJSONFitsTheSchema holds what txn prints of the real directories, and of every damaged one, against the schema.
+func TestTxnJSONFitsTheSchema(t *testing.T) {
+	check := func(dir string, flags ...string) {
+		var stdout, stderr bytes.Buffer
+		code := Main(append([]string{"txn", "-o", "json", dir}, flags...), strings.NewReader(""), &stdout, &stderr)
+		if err := fixture.CheckJSONLines(stdout.String()); err != nil && (code < codeIncomplete || stdout.Len() > 0) && !slices.Contains(flags, "--producers") {
+			t.Errorf("%s %q: exit code %d, %v, %s", dir, flags, code, err, &stderr)
+		}
+	}
+	for _, name := range logDirs(t) {
+		dir := fixture.Dir(t, name)
+		check(dir)
+		check(dir, "--all")
+		check(dir, "--producers")
+	}
+	for _, r := range fixture.Recipes(t) {
+		check(fixture.Damaged(t, r.Name), "--all")
+	}
+}

@@ -81,6 +81,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newLsCommand(env),
 		newRetentionCommand(env),
 		newGroupsCommand(env),
+		newTxnCommand(env),
 		newMetadataCommand(env),
 		newCompareCommand(env),
 		newCompactionCommand(env),
