@@ -87,6 +87,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newCompactionCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),
+		newReportCommand(env),
 		newCompletionCommand(env),
 		newVersionCommand(env),
 	)

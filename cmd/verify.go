@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
+	"kseg/state"
 	"kseg/verify"
 )
 
@@ -28,6 +31,8 @@ type verifyOptions struct {
 	maxFindings     int
 	ignore          []string
 	maxMessageBytes int64
+	shard           shard
+	broker          *int64
 
 	rebuild rebuildOptions
 }
@@ -42,6 +47,10 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.failFast, "fail-fast", false, "stop at the first damage")
 		fs.IntVar(&o.maxFindings, "max-findings", 0, "stop after `N` findings (0: no limit)")
 		fs.Var(&byteSize{&o.maxMessageBytes}, "max-message-bytes", "report batches larger than this `SIZE`")
+	})
+	addGroup(fs, "Several machines", func(fs *pflag.FlagSet) {
+		fs.Var(&o.shard, "shard", "check the `I/N`th of the partitions: each is in one shard, and their bytes are about the same (kseg report merges)")
+		fs.Var(&optionalNumber{&o.broker}, "broker", "only partitions that the cluster's metadata, which must be among the operands, places on this broker: `ID`")
 	})
 	o.rebuild.AddFlags(fs)
 	o.failOn.AddFlags(fs)
@@ -102,6 +111,9 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 	if err != nil {
 		return err
 	}
+	if err := o.narrow(set); err != nil {
+		return err
+	}
 	report := o.report(env, opts.Now)
 	opts.Emit = report.Finding
 	bar := o.output.progress(env, totalBytes(set))
@@ -112,17 +124,46 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 		return err
 	}
 	bar.Clear()
+	summary.Shard, summary.Shards = o.shard.i, o.shard.n
 	if err := report.Close(&summary); err != nil {
 		return err
 	}
+	return o.conclude(env, &summary, "; "+render.Duration(env.Now().Sub(start).Milliseconds()))
+}
+
+// conclude says what was not read and the verdict, and is the exit code.
+func (o *verifyOptions) conclude(env *Env, summary *verify.Summary, took string) error {
 	for _, text := range summary.NotRead {
 		env.notef("%s", render.Escaped(text))
 	}
 	if !o.output.Quiet || summary.Verdict() != verify.Clean {
-		fmt.Fprintf(env.Stderr, "%s; %s\n", o.verdict(env, &summary), render.Duration(env.Now().Sub(start).Milliseconds()))
+		fmt.Fprintf(env.Stderr, "%s%s\n", o.verdict(env, summary), took)
 	}
 	least, fails := verify.ParseSeverity(o.failOn.Severity)
 	return result(fails && summary.Count(least) > 0, incompleteIf(summary.Verdict()))
+}
+
+// narrow leaves the partitions of a broker and of a shard.
+func (o *verifyOptions) narrow(set *logdir.Set) error {
+	if o.broker != nil {
+		image := state.OpenCluster(set, nil).Settings(nil).Image
+		if image == nil {
+			return usageErrorf("--broker %d: no __cluster_metadata-0 is among the operands to tell what is on it", *o.broker)
+		}
+		placed := map[string]bool{}
+		for _, topic := range image.Topics() {
+			for number, p := range topic.Partitions {
+				if slices.Contains(p.Replicas, int32(*o.broker)) {
+					placed[format.PartitionDir{Topic: topic.Name, Partition: number}.String()] = true
+				}
+			}
+		}
+		set.Keep(func(p *logdir.Partition) bool { return placed[p.PartitionDir.String()] || p.IsClusterMetadata() })
+	}
+	if o.shard.n > 0 {
+		set.Shard(o.shard.i, o.shard.n)
+	}
+	return nil
 }
 
 // incompleteIf is the error of a run with that verdict, the damage aside.

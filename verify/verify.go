@@ -70,6 +70,8 @@ type Summary struct {
 	Damage, Warnings, Notes              int64
 	// NotRead are sentences about what could not be read.
 	NotRead []string
+	// Shard is which part of a set was read, of Shards; both are 0 if it was the whole.
+	Shard, Shards int
 	// Stopped: the run ended early, by FailFast or MaxFindings.
 	Stopped bool
 	// Groups are the partitions and groups of checks that were run, for reports with a line for each, good or bad.
@@ -87,7 +89,7 @@ type PartitionGroups struct {
 // it had found damage; damaged if there is damage; warnings if there are any; else clean.
 func (s *Summary) Verdict() Verdict {
 	switch {
-	case len(s.NotRead) > 0 || s.Segments+s.Files == 0 || s.Stopped && s.Damage == 0:
+	case len(s.NotRead) > 0 || s.Segments+s.Files == 0 && s.Shards == 0 || s.Stopped && s.Damage == 0:
 		return Incomplete
 	case s.Damage > 0:
 		return Damaged

@@ -1,0 +1,63 @@
+package logdir
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestShards: for any number of shards each partition is in exactly one, the state files are in the first, and no shard has
+// more than Graham's bound.
+func TestShards(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		root, err := os.MkdirTemp(t.TempDir(), "shard")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		sizes := map[string]int64{}
+		for i := range rapid.IntRange(1, 30).Draw(rt, "partitions") {
+			name := fmt.Sprintf("t%d-%d", i%3, i)
+			sizes[name] = rapid.SampledFrom([]int64{0, 1, 79, 5000, 5000, 70_000, 1 << 20}).Draw(rt, name)
+			log := filepath.Join(root, name, "00000000000000000000.log")
+			if os.Mkdir(filepath.Dir(log), 0o755) != nil || os.WriteFile(log, nil, 0o644) != nil || os.Truncate(log, sizes[name]) != nil {
+				rt.Fatal("the directory could not be written")
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, "meta.properties"), []byte("version=1\n"), 0o644); err != nil {
+			rt.Fatal(err)
+		}
+		n := rapid.IntRange(1, 8).Draw(rt, "shards")
+		seen := map[string]int{}
+		var total, largest int64
+		for i := 1; i <= n; i++ {
+			set, err := Open([]string{root}, Options{})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			set.Shard(i, n)
+			if has := slices.ContainsFunc(set.Files(), func(f *File) bool { return f.Name.Raw == "meta.properties" }); has != (i == 1) {
+				rt.Errorf("shard %d of %d: meta.properties %v", i, n, has)
+			}
+			var bytes int64
+			for _, p := range set.Partitions() {
+				seen[p.Name]++
+				bytes += sizes[p.Name]
+			}
+			total, largest = total+bytes, max(largest, bytes)
+		}
+		for name := range sizes {
+			if seen[name] != 1 {
+				rt.Errorf("%s is in %d of %d shards", name, seen[name], n)
+			}
+		}
+		best := max(slices.Max(slices.Collect(maps.Values(sizes))), (total+int64(n)-1)/int64(n))
+		if bound := best*2 + int64(len(sizes)); largest > bound {
+			rt.Errorf("a shard of %d bytes, where %d would do", largest, best)
+		}
+	})
+}
