@@ -38,7 +38,7 @@ func (o *densityOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Int64Var(&o.MaxMapCount, "max-map-count", defaultMaxMapCount, "vm.max_map_count of the broker's machine: `N`")
 	})
 	o.operandOptions.AddFlags(fs)
-	o.outputOptions.AddFlags(fs, "text", "table", "json")
+	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.workOptions.AddFlags(fs)
 }
 
@@ -109,12 +109,14 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 func (o *densityOptions) print(env *Env, c *lookup.Comparison) {
 	style := o.style(env)
 	switch o.Format {
-	case "json":
+	case "json", "csv":
+		out, end := o.lines(env, "density", lookup.DensityCSV)
 		var buf []byte
 		for _, d := range c.Rows {
 			buf = d.AppendJSON(buf)
 		}
-		env.Stdout.Write(buf)
+		out.Write(buf)
+		end()
 	case "table":
 		table := render.NewTable(env.Stdout, style.Theme, lookup.DensityColumns...)
 		for _, row := range c.Cells(style.Theme) {

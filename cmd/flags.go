@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"strconv"
@@ -79,6 +80,18 @@ func (o *outputOptions) AddFlags(fs *pflag.FlagSet, formats ...string) {
 		fs.BoolVarP(&o.Quiet, "quiet", "q", false, "only what is wrong")
 	})
 }
+
+// lines is where data goes, and what ends it: stdout, or under -o csv what makes a table of the JSON lines of one kind.
+func (o *outputOptions) lines(env *Env, kind string, columns []string) (out io.Writer, end func() error) {
+	if o.Format != "csv" {
+		return env.Stdout, func() error { return nil }
+	}
+	c := render.NewCSV(env.Stdout, kind, columns...)
+	return c, c.Flush
+}
+
+// asLines reports whether data is written as JSON lines, which lines takes.
+func (o *outputOptions) asLines() bool { return o.Format == "json" || o.Format == "csv" }
 
 // theme returns the colours for stdout.
 func (o *outputOptions) theme(env *Env) render.Theme {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,7 +45,7 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalSize{&o.Interval}, "interval", "as if the indexes had been written with this index.interval.bytes: `SIZE`")
 	}, &o.Rule)
 	o.operandOptions.AddFlags(fs)
-	o.outputOptions.AddFlags(fs, "text", "table", "json")
+	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.clockOptions.AddFlags(fs)
 	o.workOptions.AddFlags(fs)
 }
@@ -113,6 +114,8 @@ func (o *lookupOptions) check() error {
 		return usageErrorf("--offset, --timestamp and --sweep are three questions: ask one at a time")
 	case o.Sweep && o.Records:
 		return usageErrorf("--records goes with --offset or --timestamp, which find one batch")
+	case o.Format == "csv" && !o.Sweep:
+		return usageErrorf("-o csv goes with --sweep, which makes a table")
 	case o.SVG != "" && !o.Sweep:
 		return usageErrorf("--svg goes with --sweep, which makes the curve")
 	case o.HTML != "" && (o.Sweep || o.Format != "text" || o.Quiet):
@@ -242,6 +245,7 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 	bar := o.progress(env, logBytes(partitions))
 	options := lookup.Options{Interval: orNone(o.Interval)}
 	var plot *lookup.Plot
+	out, end := o.lines(env, "sweep", lookup.SweepCSV)
 	astray := false
 	for _, p := range partitions {
 		s, err := p.Sweep(ctx, options, bar.Add)
@@ -253,13 +257,13 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 			continue
 		}
 		astray = astray || s.Total.Astray() > 0
-		printer.sweep(s)
+		printer.sweep(s, out)
 		if plot == nil {
 			plot = s.Plot()
 		}
 	}
 	printer.flush()
-	return errors.Join(result(astray, incomplete), env.writePlot(o.SVG, plot))
+	return errors.Join(result(astray, incomplete), end(), env.writePlot(o.SVG, plot))
 }
 
 // writePlot writes the picture, if one was asked for.
@@ -322,10 +326,10 @@ func (p *lookupPrinter) result(r *lookup.Result) {
 	p.env.Stdout.Write(p.buf)
 }
 
-func (p *lookupPrinter) sweep(s *lookup.PartitionSweep) {
+func (p *lookupPrinter) sweep(s *lookup.PartitionSweep, out io.Writer) {
 	p.buf = p.buf[:0]
 	switch p.format {
-	case "json":
+	case "json", "csv":
 		for _, one := range s.Segments {
 			p.buf = s.AppendJSON(p.buf, one)
 		}
@@ -335,7 +339,7 @@ func (p *lookupPrinter) sweep(s *lookup.PartitionSweep) {
 		p.heading(s.Partition.Display)
 		p.buf = s.AppendText(p.buf, p.style)
 	}
-	p.env.Stdout.Write(p.buf)
+	out.Write(p.buf)
 }
 
 func (p *lookupPrinter) rows(columns []render.Column, rows [][]string) {

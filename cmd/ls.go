@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Int64Var(&o.MaxMapCount, "max-map-count", defaultMaxMapCount, "vm.max_map_count of the broker's machine: `N`")
 	})
 	o.operandOptions.AddFlags(fs)
-	o.outputOptions.AddFlags(fs, "text", "table", "json")
+	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.clockOptions.AddFlags(fs)
 	o.workOptions.AddFlags(fs)
 }
@@ -266,6 +267,8 @@ type lsWriter struct {
 	listed     int64
 	table      *render.Table
 	text       *render.Columns
+	out        io.Writer // takes text or JSON lines
+	end        func() error
 	shown      []bool
 	last       *ls.Partition
 	incomplete error
@@ -278,6 +281,8 @@ func (w *lsWriter) problems(list []logdir.Problem) {
 
 func (w *lsWriter) start(summary *ls.Summary) {
 	w.summary = summary
+	kind, names := ls.CSV(w.o.By, w.o.Stats, w.o.what != nil)
+	w.out, w.end = w.o.lines(w.env, kind, names)
 	columns := w.o.columns()
 	switch w.o.Format {
 	case "table":
@@ -296,7 +301,7 @@ func (w *lsWriter) start(summary *ls.Summary) {
 		}
 		w.text = render.NewColumns(alignment)
 		w.text.Row(names...)
-	case "json":
+	default:
 		for _, d := range summary.Dirs {
 			w.leftovers(d.Leftovers)
 		}
@@ -304,7 +309,7 @@ func (w *lsWriter) start(summary *ls.Summary) {
 }
 
 func (w *lsWriter) leftovers(list []ls.Leftover) {
-	if w.o.Format != "json" || len(list) == 0 {
+	if !w.o.asLines() || len(list) == 0 {
 		return
 	}
 	w.buf = w.buf[:0]
@@ -312,7 +317,7 @@ func (w *lsWriter) leftovers(list []ls.Leftover) {
 		w.buf = l.AppendJSON(w.buf)
 	}
 	// A failed write is kept by the output, and ends in its exit code.
-	_, _ = w.env.Stdout.Write(w.buf)
+	_, _ = w.out.Write(w.buf)
 }
 
 // add takes the next partition, which was listed from dir.
@@ -375,7 +380,7 @@ func (w *lsWriter) groups() {
 			w.text.Row(g.Cells()...)
 		default:
 			w.buf = g.AppendJSON(w.buf[:0])
-			_, _ = w.env.Stdout.Write(w.buf)
+			_, _ = w.out.Write(w.buf)
 		}
 	}
 }
@@ -412,10 +417,10 @@ func (w *lsWriter) print(r ls.Row) {
 		}
 	case w.o.what != nil:
 		w.buf = r.AppendWhatIfJSON(w.buf[:0], w.o.what)
-		_, _ = w.env.Stdout.Write(w.buf)
+		_, _ = w.out.Write(w.buf)
 	default:
 		w.buf = r.AppendJSON(w.buf[:0], w.style.NowMs)
-		_, _ = w.env.Stdout.Write(w.buf)
+		_, _ = w.out.Write(w.buf)
 	}
 }
 
@@ -432,7 +437,7 @@ func (w *lsWriter) cells(r ls.Row) []string {
 // flush writes the rows of text that are held back.
 func (w *lsWriter) flush() {
 	w.buf = w.text.Append(w.buf[:0], "")
-	_, _ = w.env.Stdout.Write(w.buf)
+	_, _ = w.out.Write(w.buf)
 }
 
 // finish prints what is left, and what is to be said of the whole.
@@ -476,6 +481,6 @@ func (w *lsWriter) finish() error {
 	default:
 		w.buf = w.summary.AppendJSON(w.buf)
 	}
-	_, err := w.env.Stdout.Write(w.buf)
-	return errors.Join(err, w.incomplete)
+	_, err := w.out.Write(w.buf)
+	return errors.Join(err, w.end(), w.incomplete)
 }

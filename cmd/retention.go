@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +115,7 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.Plan, "plan", false, "only the names of the files that the next check removes, one a line")
 	})
 	o.operandOptions.AddFlags(fs)
-	o.outputOptions.AddFlags(fs, "text", "table", "json")
+	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.clockOptions.AddFlags(fs)
 	o.workOptions.AddFlags(fs)
 }
@@ -218,10 +219,13 @@ type retentionWriter struct {
 	metadata   string           // why a metadata log was passed over
 	unsure     bool             // a setting is a default because no server.properties was given
 	incomplete error
+	out        io.Writer
+	end        func() error
 	buf        []byte
 }
 
 func (w *retentionWriter) start(set *logdir.Set) {
+	w.out, w.end = w.o.lines(w.env, "segment_retention", retention.CSV)
 	if w.o.Format == "table" {
 		w.table = render.NewTable(w.env.Stdout, w.theme, retention.Columns()...)
 	}
@@ -253,7 +257,7 @@ func (w *retentionWriter) add(res retention.Result) {
 			w.buf = append(w.buf, f.Display...)
 			w.buf = append(w.buf, '\n')
 		}
-	case w.o.Format == "json":
+	case w.o.asLines():
 		w.buf = r.AppendJSON(w.buf)
 	case w.table != nil:
 		r.AddRows(w.table, w.theme)
@@ -267,7 +271,7 @@ func (w *retentionWriter) add(res retention.Result) {
 		w.buf = r.AppendText(w.buf, w.theme, w.env.Width)
 	}
 	// A failed write is kept by the output, and ends in its exit code.
-	_, _ = w.env.Stdout.Write(w.buf)
+	_, _ = w.out.Write(w.buf)
 }
 
 // skipped says why a directory is not judged. Every broker has a metadata log; of that it is said only if it was asked for,
@@ -294,7 +298,8 @@ func (w *retentionWriter) finish(nowMs int64) error {
 			return errors.Join(err, w.incomplete)
 		}
 	}
-	if _, err := w.env.Stdout.Write(w.buf); err != nil {
+	_, err := w.out.Write(w.buf)
+	if err := errors.Join(err, w.end()); err != nil {
 		return errors.Join(err, w.incomplete)
 	}
 	if w.judged == 0 {
