@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,7 +93,10 @@ type dumpFilter struct {
 	ProducerID       *int64
 	Key, Header      string
 	Control          bool
-	Limit, Tail      *int64
+	Count            bool
+	// Match, MatchKey and MatchValue are regular expressions.
+	Match, MatchKey, MatchValue string
+	Limit, Tail                 *int64
 }
 
 // AddFlags defines the flags of dump.
@@ -126,7 +130,11 @@ func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.ProducerID}, "producer-id", "batches of the producer with this `ID`")
 		fs.StringVar(&o.Key, "key", "", "records with this `KEY`")
 		fs.StringVar(&o.Header, "header", "", "records with this header, and this value if one is given: `NAME[=VALUE]`")
+		fs.StringVar(&o.Match, "match", "", "records whose key, value, or header's name or value matches this `REGEX` (Go's, as RE2)")
+		fs.StringVar(&o.MatchKey, "match-key", "", "records whose key matches this `REGEX`")
+		fs.StringVar(&o.MatchValue, "match-value", "", "records whose value matches this `REGEX`")
 		fs.BoolVar(&o.Control, "control", false, "control batches only")
+		fs.BoolVar(&o.Count, "count", false, "print only how many records pass")
 		fs.VarP(&optionalNumber{&o.Limit}, "limit", "n", "stop after `N` batches, or records where these are printed")
 		fs.Var(&optionalNumber{&o.Tail}, "tail", "print the last `N` batches, or records where these are printed")
 	})
@@ -160,6 +168,8 @@ func newDumpCommand(env *Env) *cobra.Command {
   kseg dump --records orders-0/00000000000000000000.log          # with records, keys and values
   kseg dump /var/kafka-logs --topic 'orders*' --from-time -2h --records
   kseg dump orders-0 --from 4900 --to 4950 --records -o json     # seeks through the index
+  kseg dump /var/kafka-logs --topic orders --match 'id":"?4711' --records
+  kseg dump orders-0 --match-key '^eu-' --from-time -1h --count  # how many, and nothing else
   kseg dump --tail 5 --records --payload hex orders-0
   kseg dump --records __consumer_offsets-12                      # internal topics are decoded
   kseg dump --files 00000000000000000000.log,00000000000000000000.index --print-data-log`,
@@ -209,10 +219,25 @@ func runDump(ctx context.Context, env *Env, o *dumpOptions, args []string) error
 	if res.Incomplete {
 		incomplete = errIncomplete
 	}
+	if o.Count {
+		o.printCount(env, &res)
+	}
 	if res.Files == 0 && incomplete == nil {
 		incomplete = fmt.Errorf("nothing to print: %w", logdir.ErrNothing)
 	}
 	return result(res.Damage && o.Severity != "never", incomplete)
+}
+
+// printCount prints how many records passed.
+func (o *dumpOptions) printCount(env *Env, res *dump.Result) {
+	if o.Format != "json" {
+		fmt.Fprintln(env.Stdout, res.Records)
+		return
+	}
+	line := render.NewObj(nil, "record_count")
+	line.Int("records", res.Records)
+	line.Int("batches", res.Batches)
+	env.Stdout.Write(line.Line())
 }
 
 // takeForeign lets files that are not Kafka's by their name through, since the real tool passes over them with a line of its
@@ -296,6 +321,22 @@ func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
 		if ok {
 			out.Filter.HeaderValue = []byte(value)
 		}
+	}
+	for flag, re := range map[string]struct {
+		text   string
+		target **regexp.Regexp
+	}{"match": {o.Match, &out.Filter.Match}, "match-key": {o.MatchKey, &out.Filter.MatchKey}, "match-value": {o.MatchValue, &out.Filter.MatchValue}} {
+		if re.text == "" {
+			continue
+		}
+		compiled, err := regexp.Compile(re.text)
+		if err != nil {
+			return usageErrorf("--%s: %w", flag, err)
+		}
+		*re.target = compiled
+	}
+	if out.Count = o.Count; o.Count && (o.Limit != nil || o.Tail != nil || o.Compat) {
+		return usageErrorf("--count counts all that pass; it does not go with --limit, --tail and --kafka-compat")
 	}
 	if o.Limit != nil {
 		out.Limit = *o.Limit

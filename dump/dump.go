@@ -46,6 +46,7 @@ type Options struct {
 	VerifyOnly         bool
 	Filter             Filter
 	Limit, Tail        int64 // -1: no limit
+	Count              bool  // print nothing and count the records that pass; not with Limit and Tail
 	Jobs               int   // 0: one a core
 	MaxBatchBytes      int64
 	// Progress is called with the bytes of logs that were printed since its last call; it may be nil.
@@ -57,6 +58,8 @@ type Result struct {
 	Damage     bool // in a .log, .checkpoint or .snapshot
 	Incomplete bool // something could not be read
 	Files      int  // files there were, of which filters may leave out some
+	// Records and Batches are how many pass, under Options.Count.
+	Records, Batches int64
 }
 
 // dumper is one run over a set of files.
@@ -144,12 +147,12 @@ func (d *dumper) file(f *logdir.File) error {
 
 // selective reports whether only a part of the records or batches is wanted.
 func (d *dumper) selective() bool {
-	return d.opts.Filter.Active() || d.opts.Limit >= 0 || d.opts.Tail >= 0
+	return d.opts.Filter.Active() || d.opts.Limit >= 0 || d.opts.Tail >= 0 || d.opts.Count
 }
 
 // head puts what precedes a file's content on stdout, or keeps it until there is content.
 func (d *dumper) head(dst []byte) error {
-	if d.opts.Output != Text || d.opts.Quiet {
+	if d.opts.Output != Text || d.opts.Quiet || d.opts.Count {
 		return nil
 	}
 	if d.selective() {
@@ -172,6 +175,9 @@ func (e *stopError) Error() string { return e.err.Error() }
 
 // print dispatches on the file's kind.
 func (d *dumper) print(f *logdir.File) error {
+	if d.opts.Count && !isLog(f) {
+		return nil
+	}
 	if d.opts.Compat && !knownThere(f) {
 		return d.ignore(f)
 	}

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"regexp"
 
 	"kseg/format"
 )
@@ -15,12 +16,23 @@ type Filter struct {
 	Key              []byte // nil: any
 	Header           string // a header of this name; "": any
 	HeaderValue      []byte // nil: any
-	Control          bool   // control batches only
+	// Match passes records of which the key, the value, or a header's name or value matches; the other two look at the key and at the
+	// value alone. A null matches nothing. nil: any.
+	Match, MatchKey, MatchValue *regexp.Regexp
+	Control                     bool // control batches only
 }
 
 // Active reports whether anything is filtered.
 func (f *Filter) Active() bool {
-	return f.From != nil || f.To != nil || f.Position != nil || f.FromTime != nil || f.ToTime != nil || f.ProducerID != nil || f.Key != nil || f.Header != "" || f.Control
+	return f.From != nil || f.To != nil || f.Position != nil || f.ProducerID != nil || f.Control || f.needsRecords()
+}
+
+// needsRecords reports whether the header of a batch cannot tell of all its records that they pass.
+func (f *Filter) needsRecords() bool { return f.FromTime != nil || f.ToTime != nil || f.needsContent() }
+
+// needsContent reports whether what records hold decides.
+func (f *Filter) needsContent() bool {
+	return f.Key != nil || f.Header != "" || f.Match != nil || f.MatchKey != nil || f.MatchValue != nil
 }
 
 // selection is what a batch's header says of its records.
@@ -43,7 +55,7 @@ func (f *Filter) batch(b *format.Batch) selection {
 	if f.Control && !b.Control() || f.ProducerID != nil && b.ProducerID != *f.ProducerID || !f.overlaps(b) {
 		return none
 	}
-	if f.Key != nil || f.Header != "" || f.FromTime != nil || f.ToTime != nil {
+	if f.needsRecords() {
 		return some
 	}
 	if b.Count >= 1 && !f.cut(b) {
@@ -72,7 +84,7 @@ func (f *Filter) beyond(b *format.Batch) bool {
 
 // emptyPasses judges a batch without records, which has offsets and a producer but nothing else to match.
 func (f *Filter) emptyPasses(b *format.Batch) bool {
-	return f.Key == nil && f.Header == "" && f.FromTime == nil && f.ToTime == nil && f.overlaps(b)
+	return !f.needsRecords() && f.overlaps(b)
 }
 
 // record judges one record of a batch that passed.
@@ -85,7 +97,26 @@ func (f *Filter) record(b *format.Batch, r *format.Record) bool {
 	case f.Key != nil && (r.Key == nil || !bytes.Equal(r.Key, f.Key)):
 		return false
 	}
-	return f.Header == "" || f.hasHeader(r)
+	return (f.Header == "" || f.hasHeader(r)) && f.matches(r)
+}
+
+// matches applies the regular expressions.
+func (f *Filter) matches(r *format.Record) bool {
+	in := func(re *regexp.Regexp, field []byte) bool { return field != nil && re.Match(field) }
+	switch {
+	case f.MatchKey != nil && !in(f.MatchKey, r.Key), f.MatchValue != nil && !in(f.MatchValue, r.Value):
+		return false
+	case f.Match == nil || in(f.Match, r.Key) || in(f.Match, r.Value):
+		return true
+	}
+	headers := r.Headers
+	for range r.HeaderCount {
+		var key, value []byte
+		if key, value, headers = format.NextHeader(headers); in(f.Match, key) || in(f.Match, value) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *Filter) hasHeader(r *format.Record) bool {

@@ -22,6 +22,7 @@ type run struct {
 	problems []problem
 	hole     *format.Hole
 	bytes    int64
+	counted  counted
 	span     []byte // the part of the mapping that the run covers
 	copied   []byte // a copy of the bytes from the run's beginning on
 }
@@ -30,6 +31,9 @@ type run struct {
 func (r *run) reset() {
 	*r = run{batches: r.batches[:0], problems: r.problems[:0], copied: r.copied}
 }
+
+// counted is what passes of a run.
+type counted struct{ records, batches int64 }
 
 // problem is something wrong at a batch, said on stderr when the run's output is written.
 type problem struct {

@@ -82,7 +82,9 @@ func (w *worker) print(r *run) error {
 
 func (w *worker) printHole(r *run) {
 	r.problems = append(r.problems, holeProblem(r.hole))
-	w.buf = w.printer.hole(w.buf, r.hole)
+	if !w.d.opts.Count {
+		w.buf = w.printer.hole(w.buf, r.hole)
+	}
 }
 
 // finish writes what is left of a run, in its turn.
@@ -93,6 +95,8 @@ func (w *worker) finish(r *run) error {
 	for _, p := range r.problems {
 		w.d.tell(w.f, p)
 	}
+	w.d.result.Records += r.counted.records
+	w.d.result.Batches += r.counted.batches
 	w.d.summary.addGaps(w.f, &w.gaps)
 	if w.d.opts.Progress != nil {
 		w.d.opts.Progress(int64(len(r.span)))
@@ -137,6 +141,10 @@ func (w *worker) printBatch(r *run, b *format.Batch) error {
 			r.problems = append(r.problems, checksumProblem(b, computed))
 		}
 	}
+	if o.Count {
+		w.count(r, b, selected)
+		return nil
+	}
 	if !o.Deep && !readable(b).CodecFits() {
 		r.problems = append(r.problems, codecProblem(b))
 	}
@@ -145,6 +153,27 @@ func (w *worker) printBatch(r *run, b *format.Batch) error {
 		return w.spill(r)
 	}
 	return w.printDeep(r, b, computed, valid, selected)
+}
+
+// count counts the records of a batch that pass. Where the header tells how many there are, and all pass, they are not read.
+func (w *worker) count(r *run, b *format.Batch, selected selection) {
+	n := int64(b.Count)
+	if readable := readable(b); selected != all || readable.Count < 0 || readable.Magic != b.Magic {
+		n = 0
+		w.reader.Reset(readable)
+		for w.reader.Next(&w.record) {
+			if selected == all || w.d.opts.Filter.record(b, &w.record) {
+				n++
+			}
+		}
+		if err := w.reader.Err(); err != nil {
+			r.problems = append(r.problems, recordProblem(b, err, w.reader.PlainErr()))
+		}
+	}
+	r.counted.records += n
+	if n > 0 {
+		r.counted.batches++
+	}
 }
 
 // spill writes a full buffer when the run's turn has come.
