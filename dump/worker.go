@@ -243,12 +243,12 @@ func (w *worker) checkControl(problems []problem, b *format.Batch) []problem {
 	if !b.Control() {
 		return problems
 	}
-	c := w.decoder.DecodeControl(w.record.Key, w.record.Value)
-	if c.Err == nil {
+	err := w.decoder.ControlError(b, w.record.Key, w.record.Value)
+	if err == nil {
 		return problems
 	}
-	p := damageAt(b, fmt.Sprintf("the control record of offset %d cannot be read: %v", w.record.Offset, c.Err))
-	p.fatalThere = !w.d.opts.SkipRecordMetadata
+	p := damageAt(b, fmt.Sprintf("the control record of offset %d cannot be read: %v", w.record.Offset, err))
+	p.fatalThere = !w.d.opts.SkipRecordMetadata && w.decoder.DecodeControl(w.record.Key, w.record.Value).Err != nil
 	return append(problems, p)
 }
 

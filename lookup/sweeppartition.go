@@ -97,9 +97,10 @@ func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Opt
 }
 
 // lastOffset is the last offset that is looked up in a segment. No segment holds offsets of 2^31 or more above its base,
-// whatever a damaged header says, and what lies at or above the next base offset is looked up there.
+// whatever a damaged header says, and what lies at or above the next base offset is looked up there. Behind the largest offset
+// there must be one that is the next.
 func lastOffset(seg *logdir.Segment, s *Survey) int64 {
-	last := min(s.NextOffset-1, satAdd(max(seg.Base, 0), math.MaxInt32))
+	last := min(s.NextOffset-1, satAdd(max(seg.Base, 0), math.MaxInt32), math.MaxInt64-1)
 	if seg.Next != nil {
 		last = min(last, seg.Next.Base-1)
 	}

@@ -107,6 +107,19 @@ func (d *Decoder) DecodeControl(key, value []byte) Control {
 	return c
 }
 
+// ControlError is what is wrong with a record of a control batch, as every verb says it. Those of producers are transaction markers,
+// which a broker must be able to read when it loads the log; those of KRaft have no producer.
+func (d *Decoder) ControlError(b *format.Batch, key, value []byte) error {
+	if b.ProducerID >= 0 {
+		_, err := format.DecodeTxnMarker(b.Pos, key, value)
+		return err
+	}
+	if c := d.DecodeControl(key, value); c.Err != nil {
+		return c.Err
+	}
+	return nil
+}
+
 // readLeaderChange reads a LeaderChange that says it is of a newer version than 0. Kafka 4.4.0 writes and reads the bytes
 // of version 0 whatever the message says, and prints the fields of the version it says; a broker to come may mean it.
 func (d *Decoder) readLeaderChange(m *message, value []byte) bool {

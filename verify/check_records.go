@@ -56,9 +56,9 @@ func (w *worker) readRecords(b *format.Batch) {
 	for w.reader.Next(&rec) {
 		if f.n == 0 {
 			f.first = rec.Offset
-			if b.Control() {
-				f.control = controlError(b, &rec)
-			}
+		}
+		if b.Control() && f.control == nil {
+			f.control = w.decoder.ControlError(b, rec.Key, rec.Value)
 		}
 		f.n++
 		if (rec.Offset <= before || rec.Offset > high) && f.badOffset < 0 {
@@ -87,15 +87,6 @@ func (w *worker) open(b *format.Batch) {
 	if b.Legacy() && b.Count < 0 && b.Valid() {
 		w.readRecords(b)
 	}
-}
-
-// controlError is what is wrong with the record of a control batch. Those of KRaft have no producer.
-func controlError(b *format.Batch, rec *format.Record) error {
-	if b.ProducerID < 0 {
-		return nil
-	}
-	_, err := format.DecodeTxnMarker(b.Pos, rec.Key, rec.Value)
-	return err
 }
 
 func lookAtRecords(p *batchPass) {

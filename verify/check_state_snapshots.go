@@ -35,7 +35,6 @@ const snapshotEntryBytes = 46
 type snapshotFollower struct {
 	p     *partition
 	files []*logdir.File // those that the walk has not passed yet, by offset
-	next  int64          // the offset of the first of them
 	// reached is the offset behind the batches seen, and unsure says that the producers' state may lack something that was
 	// written before it.
 	reached int64
@@ -58,22 +57,18 @@ type pending struct {
 }
 
 func newSnapshotFollower(p *partition) *snapshotFollower {
-	x := &snapshotFollower{p: p, next: math.MaxInt64}
+	x := &snapshotFollower{p: p}
 	for _, f := range p.dir.Files {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
 			x.files = append(x.files, f)
 		}
 	}
-	x.advance(0)
 	return x
 }
 
-// advance drops the first n files.
-func (x *snapshotFollower) advance(n int) {
-	x.files, x.next = x.files[n:], math.MaxInt64
-	if len(x.files) > 0 {
-		x.next = x.files[0].Name.Base
-	}
+// due reports whether a snapshot of that offset or one before comes next.
+func (x *snapshotFollower) due(offset int64) bool {
+	return len(x.files) > 0 && x.files[0].Name.Base <= offset
 }
 
 func (x *snapshotFollower) begin(seg *segment) {
@@ -86,14 +81,14 @@ func (x *snapshotFollower) begin(seg *segment) {
 }
 
 func (x *snapshotFollower) batch(seg *segment, b *format.Batch) {
-	if x.next <= b.BaseOffset {
+	if x.due(b.BaseOffset) {
 		before := undo{id: -1}
 		if b.ProducerID >= 0 && !b.Legacy() {
 			before = undo{b.ProducerID, x.p.event.Before, x.p.event.Known, b}
 		}
-		for x.next <= b.BaseOffset {
-			x.judge(seg, before, x.next > x.reached)
-			x.advance(1)
+		for x.due(b.BaseOffset) {
+			x.judge(seg, before)
+			x.files = x.files[1:]
 		}
 	}
 	x.unsure = x.unsure || b.BaseOffset != x.reached
@@ -138,9 +133,10 @@ func (u *undo) entries(state *format.ProducerState) []format.ProducerEntry {
 	return all
 }
 
-// judge compares the next snapshot with the producers' state. gap: there are offsets below it that the walk did not see.
-func (x *snapshotFollower) judge(seg *segment, before undo, gap bool) {
+// judge compares the next snapshot with the producers' state.
+func (x *snapshotFollower) judge(seg *segment, before undo) {
 	f := x.files[0]
+	gap := f.Name.Base > x.reached // there are offsets below it that the walk did not see
 	snapshot, ok := x.decode(seg, f)
 	if !ok || !x.usable(f.Name.Base) {
 		return
@@ -412,7 +408,7 @@ func (x *snapshotFollower) finish() {
 	}
 	for len(x.files) > 0 {
 		switch {
-		case known && x.next > end || last == nil:
+		case known && x.files[0].Name.Base > end || last == nil:
 			if snapshot, ok := x.decode(last, x.files[0]); ok {
 				x.bounds(last, x.files[0], &snapshot)
 				if known && x.p.inUse() {
@@ -420,9 +416,9 @@ func (x *snapshotFollower) finish() {
 				}
 			}
 		default:
-			x.judge(last, undo{id: -1}, x.next > x.reached)
+			x.judge(last, undo{id: -1})
 		}
-		x.advance(1)
+		x.files = x.files[1:]
 	}
 	if !x.p.compacted {
 		for _, c := range x.contents {

@@ -9,6 +9,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/schema"
 )
 
 // usualRun is about how many bytes a run has: few enough that they stay in the processor's cache, and that memory stays small.
@@ -373,12 +374,13 @@ type worker struct {
 	checks  []func(*batchPass)
 	records bool // some check needs the records
 	reader  *format.RecordReader
+	decoder *schema.Decoder // of control records
 	facts   recordFacts
 	pass    batchPass
 }
 
 func newWorker(opts *Options, on []*Check, gate format.Gate) *worker {
-	w := &worker{opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, gate)}
+	w := &worker{opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, gate), decoder: schema.NewDecoder()}
 	for _, c := range on {
 		if c.Batch != nil {
 			w.checks = append(w.checks, c.Batch)
