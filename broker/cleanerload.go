@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"slices"
+	"context"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -13,7 +10,7 @@ import (
 
 // CleanerSource says how a partition is loaded for the cleaner.
 type CleanerSource struct {
-	Dir           *state.Dir // of the log directory; nil: unknown
+	Dir           *state.Dir // of the log directory; nil: unknown, and taken for one that was left cleanly
 	IndexInterval int64      // index.interval.bytes, by which a broker makes an index that is missing
 	// ExpiredMs is up to when a producer without an open transaction must have been idle to be forgotten, epoch ms.
 	ExpiredMs int64
@@ -27,60 +24,44 @@ type LoadedLog struct {
 	CleanerLog
 	// Open are the open transactions, by first offset; the first holds the last stable offset, if it lies below the high watermark.
 	Open []format.ProducerEntry
-	// NewestMs is the largest timestamp in the active segment, -1 if it has none.
-	NewestMs int64
-	// TailErr is what ends the batches of the active segment before its file ends, nil if nothing does.
-	TailErr error
+	// Refused says why a broker does not load the partition, nil if it does.
+	Refused error
 }
-
-// errNoSegment is a partition without a log.
-var errNoSegment = fmt.Errorf("%w: it has no segment", logdir.ErrNothing)
 
 // LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers, the headers
 // of the active segment.
-func LoadCleanerLog(p *logdir.Partition, src CleanerSource) (*LoadedLog, error) {
-	l := &LoadedLog{NewestMs: -1}
-	segments := WholePartition(p)
-	if len(segments) == 0 {
-		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegment)
+func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource) (*LoadedLog, error) {
+	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
+	options := state.LoadOptions{HighWatermark: src.Watermark, Clean: src.Dir == nil || src.Dir.Marker != nil, Compacted: true, Records: src.Records}
+	if start, ok := src.Dir.Offset(format.KindLogStartOffsetCheckpoint, tp); ok {
+		options.LogStart = &start
 	}
-	for _, seg := range segments {
+	if point, ok := src.Dir.Offset(format.KindRecoveryPointCheckpoint, tp); ok {
+		options.RecoveryPoint = &point
+	}
+	producers, err := state.LoadProducers(ctx, p, options)
+	if err != nil {
+		return nil, err
+	}
+	l := &LoadedLog{Open: producers.Open(), Refused: producers.Refused, CleanerLog: CleanerLog{StartOffset: producers.LogStart,
+		EndOffset: producers.LogEnd, HighWatermark: producers.HighWatermark, StableOffset: producers.LastStable}}
+	for _, seg := range state.Segments(p) {
 		s, err := loadCleanerSegment(seg, src.IndexInterval)
 		if err != nil {
 			return nil, err
 		}
 		l.Segments = append(l.Segments, s)
 	}
-	if err := l.findEnd(segments[len(segments)-1]); err != nil {
-		return nil, err
-	}
-	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
-	start, _ := src.Dir.Offset(format.KindLogStartOffsetCheckpoint, tp)
-	l.StartOffset = min(max(start, segments[0].Base), l.EndOffset)
 	if cleaned, ok := src.Dir.Offset(format.KindCleanerOffsetCheckpoint, tp); ok {
 		l.CleanedTo = &cleaned
 	}
-	l.HighWatermark = l.EndOffset
-	if src.Watermark != nil {
-		l.HighWatermark = src.Watermark(l.StartOffset, l.EndOffset)
+	l.Producers = map[int64]LastRecord{}
+	for _, e := range producers.Entries() {
+		if e.InTransaction() || e.TimestampMs > src.ExpiredMs {
+			l.Producers[e.ProducerID] = LastRecord{LastOffset: e.LastOffset, Epoch: e.ProducerEpoch}
+		}
 	}
-	return l, l.loadProducers(p, segments, src)
-}
-
-// WholePartition are the segments of a partition, also those that the options leave out.
-func WholePartition(p *logdir.Partition) []*logdir.Segment {
-	if len(p.Segments) == 0 {
-		return nil
-	}
-	first := p.Segments[0]
-	for first.Prev != nil {
-		first = first.Prev
-	}
-	var all []*logdir.Segment
-	for s := first; s != nil; s = s.Next {
-		all = append(all, s)
-	}
-	return all
+	return l, nil
 }
 
 func loadCleanerSegment(seg *logdir.Segment, interval int64) (CleanerSegment, error) {
@@ -138,94 +119,4 @@ func rebuiltIndex(data []byte, base, interval int64) *format.IndexBuilder {
 	}
 	_ = x.Finish() // an order that makes no sense ends the index
 	return x
-}
-
-// findEnd finds the log end by the headers of the active segment.
-func (l *LoadedLog) findEnd(active *logdir.Segment) error {
-	l.EndOffset = active.Base
-	return active.Log.View(func(data []byte) error {
-		for pos := int64(0); pos < int64(len(data)); {
-			b, err := format.DecodeBatch(data, pos)
-			if err != nil {
-				l.TailErr = err
-				return nil
-			}
-			l.EndOffset, l.NewestMs = max(l.EndOffset, b.NextOffset()), max(l.NewestMs, b.MaxTimestamp)
-			pos = b.End()
-		}
-		return nil
-	})
-}
-
-// loadProducers finds the active producers and the last stable offset, from the newest snapshot and the log after it
-// (UnifiedLog.rebuildProducerState). After a clean stop a broker that finds no snapshot knows of no producer.
-func (l *LoadedLog) loadProducers(p *logdir.Partition, segments []*logdir.Segment, src CleanerSource) error {
-	producers, from, err := newestProducers(p, l.StartOffset, l.EndOffset, src.ExpiredMs)
-	if err != nil {
-		return err
-	}
-	unstable := l.HighWatermark
-	if producers == nil {
-		producers, from = format.NewProducerState(l.StartOffset), l.StartOffset
-		if src.Dir != nil && src.Dir.Marker != nil {
-			from = l.EndOffset
-		}
-	}
-	for i, seg := range segments {
-		if i+1 < len(segments) && segments[i+1].Base <= from {
-			continue
-		}
-		err := seg.Log.View(func(data []byte) error {
-			for pos := int64(0); ; {
-				b, err := format.DecodeBatch(data, pos)
-				if err != nil {
-					return nil
-				}
-				if pos = b.End(); b.LastOffset < from {
-					continue
-				}
-				ev, _ := producers.Append(&b, src.Records) // what makes no sense changes no state
-				if ev.Ended && ev.Txn.LastOffset >= l.HighWatermark {
-					unstable = min(unstable, ev.Txn.FirstOffset)
-				}
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	l.Open = producers.Open()
-	if first, ok := producers.FirstOpen(); ok {
-		unstable = min(unstable, first)
-	}
-	l.StableOffset = min(max(unstable, l.StartOffset), l.HighWatermark)
-	l.Producers = make(map[int64]LastRecord, producers.Len())
-	for _, e := range producers.Entries() {
-		l.Producers[e.ProducerID] = LastRecord{LastOffset: e.LastOffset, Epoch: e.ProducerEpoch}
-	}
-	return nil
-}
-
-// newestProducers is the newest snapshot above the log start, up to the log end, that can be used; nil if there is none.
-func newestProducers(p *logdir.Partition, start, end, expiredMs int64) (*format.ProducerState, int64, error) {
-	var snapshots []*logdir.File
-	for _, f := range p.All() {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && f.Name.Base > start && f.Name.Base <= end {
-			snapshots = append(snapshots, f)
-		}
-	}
-	slices.SortFunc(snapshots, func(a, b *logdir.File) int { return cmp.Compare(b.Name.Base, a.Name.Base) })
-	for _, f := range snapshots {
-		raw, err := f.ReadSmall()
-		if errors.Is(err, format.ErrTooLarge) {
-			continue
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		if s, err := format.DecodeProducerSnapshot(raw); err == nil {
-			return format.LoadProducerState(&s, f.Name.Base, expiredMs), f.Name.Base, nil
-		}
-	}
-	return nil, 0, nil
 }

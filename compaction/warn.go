@@ -12,8 +12,8 @@ func (r *Report) warn() {
 	if r.Range.Reset != "" {
 		r.warnf("The cleaner's checkpoint %d makes no sense (%s): a broker begins anew at the log start offset %d.", *r.Log.CleanedTo, r.Range.Reset, r.Log.StartOffset)
 	}
-	if r.Log.TailErr != nil {
-		r.warnf("The active segment ends in bytes that are no batch (%v); the log is taken to end there. kseg verify says what a broker makes of it.", r.Log.TailErr)
+	if r.Log.Refused != nil {
+		r.warnf("A broker does not load this partition (%v), and so does not clean it; kseg verify says more.", r.Log.Refused)
 	}
 	r.warnOfDelay()
 	if r.Round != nil {
@@ -117,10 +117,14 @@ func (r *Report) filthySince() (ms int64, closed int) {
 	return 0, 0
 }
 
+// newestMs is the largest timestamp that a broker knows of, 0 if none.
 func (r *Report) newestMs() int64 {
-	newest := r.Log.NewestMs
+	newest := int64(0)
 	for _, seg := range r.Log.Segments {
 		newest = max(newest, seg.FirstMs)
+		if seg.LargestMs != seg.ModMs {
+			newest = max(newest, seg.LargestMs)
+		}
 	}
 	return newest
 }

@@ -1,0 +1,247 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kseg/format"
+	"kseg/internal/fixture"
+	"kseg/logdir"
+)
+
+// frozenFile has rounds of Kafka's cleaner: when they were asked for, epoch ms, and a line each with the task and the answer.
+const frozenFile = "testdata/rounds.txt"
+
+// frozenDirs are the partitions of those rounds.
+var frozenDirs = []string{"4.4.0/compacted/users-0", "4.4.0/compacted/users-notombs-0", "4.4.0/compacted/users-zstd-0",
+	"4.4.0/transactions/ledger-0", "4.4.0/internal/payments-0", "4.4.0/logdirs/killed/data1/prices-0"}
+
+// TestRoundsOfKafka holds the model against the rounds of the real cleaner.
+func TestRoundsOfKafka(t *testing.T) {
+	frozen, err := os.ReadFile(frozenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFrozen(t, frozen)
+}
+
+func checkFrozen(t *testing.T, frozen []byte) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(string(frozen), "\n"), "\n")
+	askedMs, _ := strconv.ParseInt(lines[0], 10, 64)
+	root := t.TempDir()
+	for _, name := range frozenDirs {
+		if err := fixture.Copy(filepath.Join(root, filepath.FromSlash(name)), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range lines[1:] {
+		fields := strings.Split(line, "\t")
+		task := cleanTask{dir: filepath.Join(root, filepath.FromSlash(fields[0])), askedMs: askedMs, configs: map[string]string{}}
+		for i, n := range []*int64{&task.cleaned, &task.nowMs, &task.mapBytes} {
+			*n, _ = strconv.ParseInt(fields[1+i], 10, 64)
+		}
+		for _, setting := range fields[5 : len(fields)-1] {
+			key, value, _ := strings.Cut(setting, "=")
+			task.configs[key] = value
+		}
+		var want kafkaRound
+		if err := json.Unmarshal([]byte(fields[len(fields)-1]), &want); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if bad := task.differences(t, &want); len(bad) > 0 {
+			t.Errorf("%s\n  %s", strings.Join(fields[:len(fields)-1], " "), strings.Join(bad, "\n  "))
+		}
+	}
+}
+
+// cleanTask is one round for both cleaners.
+type cleanTask struct {
+	dir      string
+	cleaned  int64 // -1: none
+	nowMs    int64
+	mapBytes int64
+	out      string // "-": none
+	askedMs  int64  // when Kafka was asked: its producers grow old by the clock
+	configs  map[string]string
+}
+
+func (c *cleanTask) line() string {
+	fields := []string{c.dir, strconv.FormatInt(c.cleaned, 10), strconv.FormatInt(c.nowMs, 10), strconv.FormatInt(c.mapBytes, 10), c.out}
+	for _, key := range sortedKeys(c.configs) {
+		fields = append(fields, key+"="+c.configs[key])
+	}
+	return strings.Join(fields, "\t") + "\n"
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// number is a setting of the task, or Kafka's default.
+func (c *cleanTask) number(key string, otherwise int64) int64 {
+	if text, ok := c.configs[key]; ok {
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	return otherwise
+}
+
+func (c *cleanTask) settings() *CleanerSettings {
+	s := &CleanerSettings{Compact: true, Enabled: true, MinLagMs: c.number("min.compaction.lag.ms", 0),
+		MaxLagMs: c.number("max.compaction.lag.ms", math.MaxInt64), MinDirtyRatio: 0.5, DeleteRetentionMs: c.number("delete.retention.ms", 86400000),
+		SegmentBytes:      c.number("internal.segment.bytes", c.number("segment.bytes", 1<<30)),
+		SegmentIndexBytes: c.number("segment.index.bytes", 10485760), IndexInterval: c.number("index.interval.bytes", 4096),
+		DedupeBytes: c.mapBytes, Threads: 1, LoadFactor: 0.9, MaxBatchBytes: 1 << 28}
+	return s
+}
+
+// kafkaRound is what the real cleaner says.
+type kafkaRound struct {
+	Error            string
+	FirstDirty       int64 `json:"first_dirty"`
+	FirstUncleanable int64 `json:"first_uncleanable"`
+	LastStable       int64 `json:"last_stable"`
+	CleanBytes       int64 `json:"clean_bytes"`
+	CleanableBytes   int64 `json:"cleanable_bytes"`
+	Forced           int64
+	Ratio            string
+	Keys             int64
+	CleanedTo        int64 `json:"cleaned_to"`
+	MessagesRead     int64
+	MessagesWritten  int64
+	BytesRead        int64
+	BytesWritten     int64
+	Ms               int64
+	After            []struct {
+		Name string
+		Size int64
+	}
+}
+
+// oracleExpirationMs is the idle time after which the oracle's producers are forgotten.
+const oracleExpirationMs = math.MaxInt32
+
+// predict does a task with the model.
+func (c *cleanTask) predict(t testing.TB) (*LoadedLog, CleanRange, *Round, error) {
+	t.Helper()
+	set, err := logdir.Open([]string{c.dir}, logdir.Options{})
+	if err != nil || set.Operands[0].Partition == nil {
+		t.Fatalf("%s: %v", c.dir, err)
+	}
+	s := c.settings()
+	src := CleanerSource{IndexInterval: s.IndexInterval, ExpiredMs: c.askedMs - oracleExpirationMs, Records: format.NewRecordReader(1<<28, nil)}
+	if hw := c.number("high.watermark", -1); hw >= 0 {
+		src.Watermark = func(int64, int64) int64 { return hw }
+	}
+	l, err := LoadCleanerLog(t.Context(), set.Operands[0].Partition, src)
+	if err != nil {
+		return nil, CleanRange{}, nil, err
+	}
+	if l.CleanedTo = nil; c.cleaned >= 0 {
+		l.CleanedTo = &c.cleaned
+	}
+	r := l.Range(s, c.nowMs)
+	if r.DirtyBytes == 0 {
+		return l, r, &Round{}, nil
+	}
+	round, err := l.Clean(t.Context(), CleanJob{Settings: s, Range: &r, NowMs: c.nowMs})
+	return l, r, round, err
+}
+
+// differences holds the model against the real cleaner.
+func (c *cleanTask) differences(t testing.TB, want *kafkaRound) []string {
+	if want.Ratio == "" {
+		return nil // Kafka does not load the log
+	}
+	l, r, round, err := c.predict(t)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var bad []string
+	check := func(what string, got, want any) {
+		if got != want {
+			bad = append(bad, fmt.Sprintf("%s %v, Kafka has %v", what, got, want))
+		}
+	}
+	check("first dirty", r.FirstDirty, want.FirstDirty)
+	check("first uncleanable", r.FirstUncleanable, want.FirstUncleanable)
+	check("last stable", l.StableOffset, want.LastStable)
+	check("clean bytes", r.CleanBytes, want.CleanBytes)
+	check("cleanable bytes", r.DirtyBytes, want.CleanableBytes)
+	check("forced", c.nowMs >= r.ForcedAtMs, want.Forced == 1)
+	if ratio, _ := strconv.ParseFloat(want.Ratio, 64); !math.IsNaN(ratio) {
+		check("ratio", r.Ratio(), ratio)
+	}
+	check("stops", round.Stops != nil, want.Error != "")
+	if round.Stops != nil || want.Error != "" || r.DirtyBytes == 0 {
+		if len(bad) > 0 && round.Stops != nil {
+			bad = append(bad, round.Stops.Error())
+		}
+		if len(bad) > 0 {
+			bad = append(bad, want.Error)
+		}
+		return bad
+	}
+	check("cleaned to", round.EndOffset, want.CleanedTo)
+	check("keys", round.Keys, want.Keys)
+	check("records read", round.RecordsRead, want.MessagesRead)
+	check("records kept", round.RecordsKept, want.MessagesWritten)
+	check("bytes read", round.BytesRead, want.BytesRead)
+	if round.Exact {
+		check("bytes kept", round.BytesKept, want.BytesWritten)
+	}
+	return append(bad, c.fileDifferences(l, round, want)...)
+}
+
+// fileDifferences compares names and sizes of the files after a round.
+func (c *cleanTask) fileDifferences(l *LoadedLog, round *Round, want *kafkaRound) []string {
+	sizes := map[string]int64{}
+	for _, f := range want.After {
+		sizes[f.Name] = f.Size
+	}
+	var bad []string
+	expect := func(base int64, kind format.Kind, size int64) {
+		name := format.SegmentFileName(base, kind)
+		if got, ok := sizes[name]; !ok && size > 0 || ok && got != size {
+			bad = append(bad, fmt.Sprintf("%s %d bytes, Kafka has %d", name, size, got))
+		}
+		delete(sizes, name)
+	}
+	for _, s := range round.After {
+		if s.Exact {
+			expect(s.Base, format.KindLog, s.Size)
+			expect(s.Base, format.KindOffsetIndex, s.IndexSize)
+			expect(s.Base, format.KindTimeIndex, s.TimeIndexSize)
+		} else if name := format.SegmentFileName(s.Base, format.KindLog); sizes[name] == 0 {
+			bad = append(bad, name+" is not there")
+		}
+		expect(s.Base, format.KindTxnIndex, s.TxnIndexSize)
+		for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex} {
+			delete(sizes, format.SegmentFileName(s.Base, kind))
+		}
+	}
+	for _, s := range l.Segments[len(round.Segments):] {
+		for name := range sizes {
+			if strings.HasPrefix(name, format.SegmentFileName(s.Base, format.KindLog)[:20]) {
+				delete(sizes, name)
+			}
+		}
+	}
+	for name := range sizes {
+		bad = append(bad, name+" should not be there")
+	}
+	return bad
+}
