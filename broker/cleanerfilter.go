@@ -2,7 +2,6 @@ package broker
 
 import (
 	"math"
-	"math/bits"
 
 	"kseg/format"
 )
@@ -123,7 +122,7 @@ func (f *recordFilter) look(b *format.Batch) fate {
 			kept += rec.Size
 			out.tombstone = out.tombstone || rec.Value == nil
 			out.maxMs = max(out.maxMs, rec.Timestamp)
-			f.kept = append(f.kept, keptRecord{rec.Offset, rec.Timestamp, bodySize(&rec)})
+			f.kept = append(f.kept, keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()})
 		}
 	}
 	out.kept = int64(len(f.kept))
@@ -167,8 +166,8 @@ func (f *recordFilter) measure(out *fate, b *format.Batch, marker bool) {
 	out.size = format.BatchHeaderSize
 	last := int64(math.MinInt64)
 	for _, r := range f.kept {
-		n := r.body + varintSize(r.timestampMs-baseMs) + varintSize(r.offset-out.base)
-		out.size += varintSize(n) + n
+		n := r.body + format.VarintSize(r.timestampMs-baseMs) + format.VarintSize(r.offset-out.base)
+		out.size += format.VarintSize(n) + n
 		switch {
 		case out.err != nil:
 		case r.offset <= last:
@@ -178,27 +177,4 @@ func (f *recordFilter) measure(out *fate, b *format.Batch, marker bool) {
 		}
 		last = r.offset
 	}
-}
-
-// varintSize is the number of bytes of a zig-zag varint.
-func varintSize(n int64) int64 {
-	return int64(bits.Len64(uint64(n)<<1^uint64(n>>63)|1)+6) / 7
-}
-
-// bodySize is what a record of magic 2 takes beside its length and its deltas.
-func bodySize(rec *format.Record) int64 {
-	n := 1 + fieldSize(rec.Key) + fieldSize(rec.Value) + varintSize(int64(rec.HeaderCount))
-	for left, headers := rec.HeaderCount, rec.Headers; left > 0; left-- {
-		var key, value []byte
-		key, value, headers = format.NextHeader(headers)
-		n += fieldSize(key) + fieldSize(value)
-	}
-	return n
-}
-
-func fieldSize(b []byte) int64 {
-	if b == nil {
-		return 1
-	}
-	return varintSize(int64(len(b))) + int64(len(b))
 }

@@ -77,6 +77,7 @@ type CleanJob struct {
 	Settings *CleanerSettings
 	Range    *CleanRange
 	NowMs    int64
+	Jobs     int // workers
 	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
 	Progress func(bytes int64)
 	// Watch is called with each record that the round comes to, and what becomes of it; it may be nil.
@@ -85,13 +86,13 @@ type CleanJob struct {
 
 // Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
 func (l *CleanerLog) Clean(ctx context.Context, job CleanJob) (*Round, error) {
-	c := &cleaning{CleanJob: job, ctx: ctx, log: l, hasher: newKeyHasher(), records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
+	c := &cleaning{CleanJob: job, ctx: ctx, log: l, records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
 		keys: newOffsetMap(job.Settings.MapKeys()), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
+	c.filter = recordFilter{keys: c.keys, hasher: newKeyHasher(), nowMs: job.NowMs, records: c.records,
+		horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
 	err := c.buildMap()
 	if err == nil {
 		c.round.Keys, c.round.EndOffset = c.keys.n, c.keys.latest+1
-		c.filter = recordFilter{keys: c.keys, hasher: c.hasher, nowMs: job.NowMs, records: c.records,
-			horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
 		err = c.cleanGroups()
 	}
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
@@ -105,7 +106,6 @@ type cleaning struct {
 	CleanJob
 	ctx     context.Context
 	log     *CleanerLog
-	hasher  keyHasher
 	keys    *offsetMap
 	records *format.RecordReader
 	filter  recordFilter
@@ -179,7 +179,8 @@ func (c *cleaning) buildMap() error {
 	c.txns = newCleanedTxns(func(format.AbortedTxn) error { return nil })
 	c.txns.add(abortedIn(c.log.Segments, from, to))
 	for i := range dirty {
-		err := eachBatch(c.ctx, &dirty[i], c.Progress, func(b *format.Batch) error { return c.mapBatch(&dirty[i], b) })
+		err := c.eachLooked(&dirty[i], func(l *looker, b *looked, r *runResult) { l.lookKeys(b, r, from) },
+			func(b *looked) error { return c.mapBatch(&dirty[i], b) })
 		if errors.Is(err, errFull) {
 			c.round.MapFull = true
 			return nil
@@ -195,59 +196,40 @@ func (c *cleaning) buildMap() error {
 	return nil
 }
 
-func (c *cleaning) mapBatch(seg *CleanerSegment, b *format.Batch) error {
+func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 	switch {
 	case b.LastOffset < c.Range.FirstDirty:
 		return nil
 	case b.Control():
-		typ, present, err := c.controlType(b)
+		err := b.err
 		if err == nil {
-			_, err = c.txns.control(b, typ, present)
+			_, err = c.txns.control(&b.Batch, b.typ, b.hasType)
 		}
 		if err != nil {
 			return stopAt(seg, b.Pos, err)
 		}
-	case !c.txns.data(b):
-		if err := c.mapRecords(b); errors.Is(err, errFull) {
-			return err
-		} else if err != nil {
-			return stopAt(seg, b.Pos, err)
+	case !c.txns.data(&b.Batch):
+		for _, k := range b.keys {
+			if c.keys.full() {
+				return errFull
+			}
+			c.keys.put(k.key, k.offset)
+		}
+		if b.err != nil {
+			return stopAt(seg, b.Pos, b.err)
 		}
 	}
 	c.keys.latest = b.LastOffset
 	return nil
 }
 
-func (c *cleaning) mapRecords(b *format.Batch) error {
-	c.records.Reset(b)
-	var rec format.Record
-	for c.records.Next(&rec) {
-		if rec.Key == nil || rec.Offset < c.Range.FirstDirty {
-			continue
-		}
-		if c.keys.full() {
-			return errFull
-		}
-		c.keys.put(c.hasher.hash(rec.Key), rec.Offset)
-	}
-	if err := c.records.Err(); err != nil && !c.records.Unnoticed(true) {
-		return err
-	}
-	return nil
-}
-
-// controlType is the type of the first record of a control batch; false if it has none.
-func (c *cleaning) controlType(b *format.Batch) (int16, bool, error) {
-	c.records.Reset(b)
-	var rec format.Record
-	if !c.records.Next(&rec) {
-		return 0, false, c.records.Err()
-	}
+// parseControlType reads the key of a control record (ControlRecordType.parse).
+func parseControlType(rec *format.Record) (typ int16, ok bool, err error) {
 	key := format.NewCursor(rec.Key, rec.Pos)
 	if version := key.Int16("control record version"); key.OK() && version < 0 {
 		key.Fail("control record version", rec.Pos, format.ErrValue, "0 or more", strconv.Itoa(int(version)))
 	}
-	typ := key.Int16("control record type")
+	typ = key.Int16("control record type")
 	return typ, true, key.Err()
 }
 
@@ -277,7 +259,9 @@ func (c *cleaning) cleanGroups() error {
 			c.filter.keepLegacy = seg.ModMs > legacyHorizon
 			c.round.Segments = append(c.round.Segments, SegmentRound{Base: seg.Base, Size: seg.Size, Into: segments[0].Base})
 			c.segment = &c.round.Segments[len(c.round.Segments)-1]
-			if err := eachBatch(c.ctx, seg, c.Progress, func(b *format.Batch) error { return c.cleanBatch(seg, b) }); err != nil {
+			err := c.eachLooked(seg, func(l *looker, b *looked, _ *runResult) { l.lookFate(b) },
+				func(b *looked) error { return c.cleanBatch(seg, b) })
+			if err != nil {
 				return err
 			}
 		}
@@ -292,10 +276,9 @@ func (c *cleaning) cleanGroups() error {
 }
 
 // cleanBatch is RecordFilter.checkBatchRetention and what MemoryRecords.filterTo makes of it.
-func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
+func (c *cleaning) cleanBatch(seg *CleanerSegment, b *looked) error {
 	c.round.BytesRead += b.Size()
-	valid := b.Valid()
-	if !valid {
+	if !b.valid {
 		if c.round.WrongCRC++; c.round.WrongCRC == 1 {
 			c.round.FirstWrong = Place{seg.Base, b.Pos}
 		}
@@ -304,28 +287,25 @@ func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
 	if err != nil {
 		return stopAt(seg, b.Pos, err)
 	}
-	keepEmpty := c.lastOfProducer(b) || b.NextOffset() == c.log.HighWatermark
-	out := fate{}
-	switch {
-	case dropped && !keepEmpty:
-		c.drop(seg, b, int64(max(b.Count, 0)))
+	keepEmpty := c.lastOfProducer(&b.Batch) || b.NextOffset() == c.log.HighWatermark
+	if dropped && !keepEmpty {
+		c.drop(seg, &b.Batch, int64(max(b.Count, 0)))
 		return nil
-	default:
-		out = c.filter.look(b)
 	}
-	if c.Watch != nil && !dropped {
-		c.watch(seg, b)
-	}
-	if out.err == nil && b.Control() && gone && out.kept > 0 {
-		c.filter.measure(&out, b, true)
+	out, marker := &b.fate, gone && b.Control()
+	if marker && out.err == nil && out.kept > 0 {
+		out = &b.marked
 	}
 	if out.err != nil {
 		return stopAt(seg, b.Pos, out.err)
 	}
 	c.round.RecordsRead += out.records
 	if dropped {
-		c.drop(seg, b, out.records)
-		return c.keepEmpty(seg, b)
+		c.drop(seg, &b.Batch, out.records)
+		return c.keepEmpty(seg, &b.Batch)
+	}
+	if c.Watch != nil {
+		c.watch(seg, &b.Batch)
 	}
 	c.segment.Records += out.records
 	c.segment.Kept += out.kept
@@ -333,25 +313,24 @@ func (c *cleaning) cleanBatch(seg *CleanerSegment, b *format.Batch) error {
 	c.round.RecordsKept += out.kept
 	switch {
 	case out.kept > 0:
-		return c.keep(seg, b, &out, gone && b.Control(), valid)
+		return c.keep(seg, b, out, marker)
 	case keepEmpty:
-		return c.keepEmpty(seg, b)
+		return c.keepEmpty(seg, &b.Batch)
 	}
 	return nil
 }
 
 // dropped reports whether nothing is left of the transaction that a batch belongs to, and whether the batch's records go
 // therefore now: those of an aborted transaction at once, a marker when its horizon is past.
-func (c *cleaning) dropped(b *format.Batch) (gone, dropped bool, err error) {
+func (c *cleaning) dropped(b *looked) (gone, dropped bool, err error) {
 	if !b.Control() {
-		gone = c.txns.data(b)
+		gone = c.txns.data(&b.Batch)
 		return gone, gone, nil
 	}
-	typ, present, err := c.controlType(b)
-	if err != nil {
-		return false, false, err
+	if b.err != nil {
+		return false, false, b.err
 	}
-	gone, err = c.txns.control(b, typ, present)
+	gone, err = c.txns.control(&b.Batch, b.typ, b.hasType)
 	return gone, gone && b.HasDeleteHorizon() && b.BaseTimestamp <= c.filter.nowMs, err
 }
 
@@ -399,8 +378,8 @@ func (c *cleaning) lastOfProducer(b *format.Batch) bool {
 }
 
 // keep writes what stays of a batch.
-func (c *cleaning) keep(seg *CleanerSegment, b *format.Batch, out *fate, marker, valid bool) error {
-	if out.changed && !valid {
+func (c *cleaning) keep(seg *CleanerSegment, b *looked, out *fate, marker bool) error {
+	if out.changed && !b.valid {
 		c.round.Rewritten++
 	}
 	switch {
@@ -434,7 +413,6 @@ func (c *cleaning) write(seg *CleanerSegment, pos int64, ref format.BatchRef, ex
 type output struct {
 	after    SegmentAfter
 	index    *format.IndexBuilder
-	most     int64 // bytes of an index
 	lastTxn  int64
 	hasTxn   bool
 	settings *CleanerSettings
@@ -459,12 +437,13 @@ func (o *output) append(ref format.BatchRef, exact bool) error {
 		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " + strconv.FormatInt(o.after.Base, 10),
 			Got: strconv.FormatInt(ref.LastOffset, 10), Err: format.ErrOffsetOverflow}
 	}
-	before := len(o.index.OffsetIndexBytes())
+	entries, times := len(o.index.OffsetIndexBytes())/offsetEntrySize, len(o.index.TimeIndexBytes())/timeEntrySize
 	if err := o.index.Add(ref); err != nil {
 		return err
 	}
-	if len(o.index.OffsetIndexBytes()) > before && int64(before)+offsetEntrySize > o.settings.SegmentIndexBytes/offsetEntrySize*offsetEntrySize {
-		return &format.Error{What: "index", Pos: ref.Pos, Want: "at most segment.index.bytes (" + strconv.FormatInt(o.settings.SegmentIndexBytes, 10) + ")",
+	most := int(o.settings.SegmentIndexBytes)
+	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize || times >= most/timeEntrySize) {
+		return &format.Error{What: "index", Pos: ref.Pos, Want: "no more than segment.index.bytes (" + strconv.Itoa(most) + ")",
 			Got: "one more entry", Err: format.ErrValue}
 	}
 	return nil
