@@ -147,7 +147,7 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 	now, err := o.now(env)
 	options := compaction.Options{NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark, CleanedTo: o.CleanedTo.CleanedTo,
-		Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Keys: o.Keys}
+		Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Jobs: o.Jobs, Keys: o.Keys}
 	if err != nil {
 		return options, err
 	}

@@ -36,6 +36,7 @@ type Options struct {
 	HasServer     bool
 	DedupeBytes   int64 // 0: as the settings have it
 	MaxBatchBytes int64
+	Jobs          int    // workers
 	Key           []byte // whose life is told; nil: none
 	Keys          int    // so many of the most rewritten keys are told; 0: none, and keys are not counted
 	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
@@ -187,7 +188,7 @@ func (a *Analyzer) round(ctx context.Context, r *Report) error {
 		life = &lifeWatch{key: a.options.Key}
 	}
 	if r.Range.DirtyBytes > 0 {
-		job := broker.CleanJob{Settings: r.model, Range: &r.Range, NowMs: r.now, Progress: a.options.Progress}
+		job := broker.CleanJob{Settings: r.model, Range: &r.Range, NowMs: r.now, Jobs: a.options.Jobs, Progress: a.options.Progress}
 		if life != nil {
 			job.Watch = life.see
 		}
