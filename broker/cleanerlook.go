@@ -33,8 +33,8 @@ type looker struct {
 	buf     []byte
 }
 
-// run is a stretch of whole batches of a segment.
-type run struct {
+// stretch is a run of whole batches of a segment.
+type stretch struct {
 	seg      *CleanerSegment
 	from, to int64
 }
@@ -43,8 +43,8 @@ type run struct {
 const runBytes = 512 << 10
 
 // cut finds the runs of a segment by hopping from header to header. Where a header leads nowhere the last one has all the rest.
-func cut(seg *CleanerSegment, data []byte) []run {
-	var runs []run
+func cut(seg *CleanerSegment, data []byte) []stretch {
+	var runs []stretch
 	size := int64(len(data))
 	for from := int64(0); from < size; {
 		to := from
@@ -55,7 +55,7 @@ func cut(seg *CleanerSegment, data []byte) []run {
 			}
 			to += n
 		}
-		runs = append(runs, run{seg, from, to})
+		runs = append(runs, stretch{seg, from, to})
 		from = to
 	}
 	return runs
@@ -76,10 +76,10 @@ func (c *cleaning) eachLooked(seg *CleanerSegment, look func(l *looker, b *looke
 	return seg.Log.View(func(data []byte) error {
 		ctx, cancel := context.WithCancel(c.ctx)
 		defer cancel()
-		newWorker := func() func(run) *runResult {
+		newWorker := func() func(stretch) *runResult {
 			l := &looker{records: format.NewRecordReader(c.Settings.MaxBatchBytes, nil), filter: c.filter}
 			l.filter.records = l.records
-			return func(r run) *runResult { return l.run(r, look) }
+			return func(r stretch) *runResult { return l.run(r, look) }
 		}
 		runs, jobs := cut(seg, data), max(c.Jobs, 1)
 		if len(runs) < 4 {
@@ -104,7 +104,7 @@ func (c *cleaning) eachLooked(seg *CleanerSegment, look func(l *looker, b *looke
 }
 
 // run reads a run into memory, which is cheaper than mapping its pages, and looks at its batches.
-func (l *looker) run(r run, look func(l *looker, b *looked, res *runResult)) *runResult {
+func (l *looker) run(r stretch, look func(l *looker, b *looked, res *runResult)) *runResult {
 	res := results.Get().(*runResult)
 	res.batches, res.keys, res.bytes = res.batches[:0], res.keys[:0], r.to-r.from
 	res.err = r.seg.Log.View(func(data []byte) error {

@@ -206,6 +206,9 @@ func TestOracleCleanRandom(t *testing.T) {
 			task := &tasks[i]
 			rounds++
 			if bad := task.differences(t, &answers[i]); len(bad) > 0 {
+				if keep := os.Getenv("KSEG_ORACLE_KEEP"); keep != "" {
+					_ = os.CopyFS(filepath.Join(keep, fmt.Sprintf("r%d-%d", round, i), filepath.Base(task.dir)), os.DirFS(task.dir))
+				}
 				if wrong++; wrong < 12 {
 					t.Errorf("round %d, log %d: %s  %s", round, i, task.line(), strings.Join(bad, "\n  "))
 				}

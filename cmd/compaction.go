@@ -100,9 +100,10 @@ Then one round is played through, whether the cleaner would come now or not: whi
 others go; which segments become one, and how large that is (exactly, unless batches have to be compressed again). Nothing is
 written. What makes a cleaner give up on a partition is found beforehand.
 
-Settings and the high watermark come from where kseg retention has them. Producers count as active if the newest snapshot or the
-log after it has them and, where --broker-config gives producer.id.expiration.ms, they have not been idle for longer. A partition named on the
-command line is taken to be compacted if nobody says what it is.`,
+Settings and the high watermark come from where kseg retention has them. Of producers that are active a broker keeps the last batch, be it
+without records: of those in the newest snapshot or the log after it, if they have not been idle for longer than
+producer.id.expiration.ms. Where --broker-config does not give that, only those are left out that the broker must have forgotten by
+now, after 24.8 days. A partition named on the command line is taken to be compacted if nobody says what it is.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runCompaction(c.Context(), env, &o, args) },
 	}
@@ -146,7 +147,7 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 // options reads the clock, the key and server.properties.
 func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 	now, err := o.now(env)
-	options := compaction.Options{NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark, CleanedTo: o.CleanedTo.CleanedTo,
+	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(), Watermark: o.Watermark.Watermark, CleanedTo: o.CleanedTo.CleanedTo,
 		Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Jobs: o.Jobs, Keys: o.Keys}
 	if err != nil {
 		return options, err

@@ -29,6 +29,7 @@ type CleanedTo struct {
 // Options say by which settings and at what time partitions are looked at.
 type Options struct {
 	NowMs         int64
+	PresentMs     int64 // the real time, by which the broker forgets producers
 	Watermark     state.Watermark
 	CleanedTo     CleanedTo
 	Overrides     []state.Override
@@ -173,10 +174,11 @@ func (a *Analyzer) look(ctx context.Context, p *logdir.Partition, asked bool, re
 	return err
 }
 
-// expiredMs is up to when an idle producer is forgotten. Where the broker's setting is not known, what the snapshots have counts.
+// expiredMs is up to when an idle producer is forgotten. Where the broker's setting is not known, only those are taken for
+// forgotten that have really been idle for longer than any setting allows.
 func (a *Analyzer) expiredMs(s *Settings) int64 {
 	if s.ProducerExpiration.Source == state.FromDefault {
-		return math.MinInt64
+		return a.options.PresentMs - math.MaxInt32
 	}
 	return a.options.NowMs - s.ProducerExpiration.Int()
 }
