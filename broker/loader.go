@@ -286,17 +286,20 @@ func (l *loader) loadSegment(name string) error {
 
 // add puts a segment in its place; one of the same base offset is replaced.
 func (l *loader) add(s *segment) {
+	if n := len(l.segments); n == 0 || l.segments[n-1].base < s.base {
+		l.segments = append(l.segments, s)
+		return
+	}
 	for i, other := range l.segments {
 		switch {
 		case other.base == s.base:
 			l.segments[i] = s
 			return
 		case other.base > s.base:
-			l.segments = append(l.segments[:i], append([]*segment{s}, l.segments[i:]...)...)
+			l.segments = slices.Insert(l.segments, i, s)
 			return
 		}
 	}
-	l.segments = append(l.segments, s)
 }
 
 // drop takes a segment out.

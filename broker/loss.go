@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -48,6 +49,9 @@ func (l *loader) measure(out *Loaded) error {
 		if f.Kind() != format.KindLog || !f.Name.HasBase || kept[f] >= f.Size {
 			continue
 		}
+		if l.replaced(f) {
+			continue
+		}
 		lost, err := l.lostIn(f, kept[f])
 		if err != nil {
 			return err
@@ -61,6 +65,16 @@ func (l *loader) measure(out *Loaded) error {
 	}
 	slices.SortFunc(out.Lost.Ranges, func(a, b LostRange) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last)) })
 	return nil
+}
+
+// replaced reports whether a removed log was cleaned into one that is there: the cleaner gives that the name of the first of those it
+// put together, which it renames too.
+func (l *loader) replaced(f *logdir.File) bool {
+	if f.Name.Suffix != strings.TrimPrefix(deletedSuffix, ".") {
+		return false
+	}
+	s := floor(l.segments, f.Name.Base)
+	return s != nil && l.dir.disk[format.SegmentFileName(s.base, format.KindLog)+deletedSuffix] != nil
 }
 
 // lostIn are the offsets in a log from a position on that are in no other segment.
@@ -96,7 +110,34 @@ func (l *loader) lostIn(f *logdir.File, from int64) ([]LostRange, error) {
 	if !any || r.Last < r.First {
 		return nil, nil
 	}
+	if f.Name.Leftover() {
+		if r.First = max(r.First, l.begun()); r.Last < r.First {
+			return nil, nil
+		}
+	}
 	return l.elsewhere(r)
+}
+
+// begun is the offset below which records were deleted on purpose: retention and DeleteRecords write it into the leader epochs, or the
+// checkpoint, before files are renamed to go. Without epochs it is the first segment in use.
+func (l *loader) begun() int64 {
+	first := l.opts.LogStart
+	if n := len(l.segments); n > 0 {
+		first = max(first, l.segments[0].base)
+	}
+	f := l.dir.disk[epochsName]
+	if f == nil {
+		return first
+	}
+	raw, err := f.ReadSmall()
+	if err != nil {
+		return first
+	}
+	epochs, err := format.DecodeLeaderEpochs(raw)
+	if loaded := epochs.Loaded(); err == nil && len(loaded) > 0 {
+		return max(l.opts.LogStart, loaded[0].StartOffset)
+	}
+	return first
 }
 
 // elsewhere takes the offsets out of a range that other segments hold.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"kseg/format"
@@ -84,7 +85,7 @@ func (x *recovery) stretch(log []byte, pos, to int64) (int64, bool, error) {
 // add takes the next batch.
 func (x *recovery) add(b *format.Batch) error {
 	if !b.Valid() {
-		return &corrupt{&format.Error{What: "batch", Pos: b.Pos, Want: "a matching checksum", Got: "another", Err: format.ErrChecksum}}
+		return &corrupt{fmt.Errorf("%w, or the batch is shorter than its header", format.ErrChecksum)}
 	}
 	if err := x.index.Add(b.Ref()); err != nil {
 		if errors.Is(err, format.ErrOffsetOverflow) {

@@ -72,6 +72,26 @@ func TestRetentionJSONFitsTheSchema(t *testing.T) {
 	}
 }
 
+// TestPredictJSONFitsTheSchema holds what predict prints of the real directories, and of every damaged one, against the schema.
+func TestPredictJSONFitsTheSchema(t *testing.T) {
+	check := func(dir string, flags ...string) {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"predict", "-o", "json", dir}, flags...)
+		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound || stdout.Len() == 0 {
+			t.Errorf("%s: exit code %d, %s", dir, code, &stderr)
+		}
+		if err := fixture.CheckJSONLines(sample(stdout.String())); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	for _, name := range logDirs(t) {
+		check(fixture.Dir(t, name), "--files", "--rate", "100MB/s")
+	}
+	for _, r := range fixture.Recipes(t) {
+		check(fixture.Damaged(t, r.Name))
+	}
+}
+
 // TestCompactionJSONFitsTheSchema holds what compaction prints of the real directories against the schema.
 func TestCompactionJSONFitsTheSchema(t *testing.T) {
 	for _, name := range []string{"4.4.0/compacted", "4.4.0/internal", "4.4.0/logdirs/killed/data1", "4.4.0/transactions"} {

@@ -84,6 +84,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newTxnCommand(env),
 		newMetadataCommand(env),
 		newCompareCommand(env),
+		newPredictCommand(env),
 		newCompactionCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),

@@ -56,6 +56,7 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"retention -o json .",
 		"retention --plan .",
 		"compaction --cleaned-to -1 --keys --key k7 .",
+		"predict --files .",
 	}
 	dirs := map[string]string{
 		"killed":       fixture.Dir(t, "4.4.0/logdirs/killed/data1"),

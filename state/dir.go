@@ -157,3 +157,28 @@ func (d *Dirs) Of(dir *logdir.LogDir) *Dir {
 	}
 	return known
 }
+
+// Without is the directory as if the files that match had been removed, or cut to so many bytes.
+func (d *Dir) Without(matches func(*logdir.File) bool, size *int64) *Dir {
+	out := *d
+	out.checkpoints = map[format.Kind]*Checkpoint{}
+	for kind, c := range d.checkpoints {
+		switch {
+		case !matches(c.File):
+			out.checkpoints[kind] = c
+		case size != nil:
+			out.checkpoints[kind] = NewCheckpoint(c.File, c.Raw[:min(int64(len(c.Raw)), *size)])
+		}
+	}
+	if d.Marker != nil && matches(d.Marker) && size == nil {
+		out.Marker = nil
+	}
+	if f := d.LogDir.File(format.KindMetaProperties); f != nil && d.MetaRaw != nil && matches(f) {
+		out.MetaRaw, out.Meta, out.MetaErr = nil, format.MetaProperties{}, nil
+		if size != nil {
+			out.MetaRaw = d.MetaRaw[:min(int64(len(d.MetaRaw)), *size)]
+			out.Meta, out.MetaErr = format.DecodeMetaProperties(out.MetaRaw)
+		}
+	}
+	return &out
+}

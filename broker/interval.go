@@ -1,0 +1,54 @@
+package broker
+
+import (
+	"math"
+
+	"kseg/format"
+	"kseg/logdir"
+)
+
+const (
+	defaultInterval = 4096
+	// inferFrom is how many segments with an index are looked at, and how much of each log.
+	inferFrom  = 3
+	inferBytes = 64 << 20
+)
+
+// InferInterval finds an index.interval.bytes with which a broker would have made the indexes that are there: Kafka's default
+// if that can be, else the largest power of two. Without a hint it is the default.
+func InferInterval(p *logdir.Partition) int64 {
+	var all format.IntervalInference
+	n := 0
+	for _, s := range p.Segments {
+		if n == inferFrom {
+			break
+		}
+		if s.Index == nil || s.Index.Size < offsetWidth || s.Log.Size == 0 || s.Log.Size > inferBytes || s.Next == nil && n > 0 {
+			continue
+		}
+		n++
+		_ = s.Index.View(func(index []byte) error {
+			return s.Log.View(func(log []byte) error {
+				one := format.NewSegmentInterval(format.NewOffsetIndex(index, s.Base))
+				var b format.Batch
+				for pos := int64(0); b.Decode(log, pos) == nil; pos = b.End() {
+					one.Add(b.Ref())
+				}
+				all.Add(one)
+				return nil
+			})
+		})
+	}
+	least, most, ok := all.Range()
+	if !ok || least <= defaultInterval && defaultInterval <= most || most == math.MaxInt64 {
+		return defaultInterval
+	}
+	power := int64(1)
+	for power*2 <= most {
+		power *= 2
+	}
+	if power >= least {
+		return power
+	}
+	return most
+}

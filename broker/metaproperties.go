@@ -1,0 +1,155 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// Reason is why a broker does not start, or why a log directory goes offline. Text is a clause that says what is wrong.
+type Reason struct {
+	File string // as the user would name it
+	Text string
+}
+
+// kraft reports whether a log directory is, or was, of a broker that runs with KRaft: without any state file it is a copy of
+// partitions, and without a sign of KRaft it is of an older broker.
+func (d *DirStart) kraft() bool {
+	return d.hasMetadata() || d.State.Meta.Version > 0 || d.withID
+}
+
+// formatted reports whether there is any file that a broker keeps in a log directory itself.
+func formatted(d *state.Dir) bool {
+	return d.LogDir.File(format.KindMetaProperties) != nil || d.Marker != nil ||
+		slices.ContainsFunc(state.CheckpointKinds, func(kind format.Kind) bool { return d.LogDir.File(kind) != nil })
+}
+
+// checkProperties is what KafkaRaftServer.initializeLogDirs and MetaPropertiesEnsemble.verify refuse to start with.
+func (b *Start) checkProperties() {
+	kraft, readable := false, 0
+	for _, d := range b.Dirs {
+		kraft = kraft || d.kraft()
+		if d.State.MetaRaw != nil && d.State.MetaErr == nil {
+			readable++
+		}
+	}
+	if !kraft {
+		return // what an older broker makes of it is not modelled
+	}
+	for _, d := range b.Dirs {
+		if formatted(d.State) {
+			b.checkDirProperties(d, readable > 0)
+		}
+	}
+	b.compareProperties()
+}
+
+func (b *Start) checkDirProperties(d *DirStart, others bool) {
+	name := format.KindMetaProperties.Info().Name
+	file := d.Dir.Display + "/" + name
+	m := &d.State.Meta
+	switch {
+	case len(d.State.Problems(format.KindMetaProperties)) > 0 && d.State.MetaRaw == nil:
+		return // it could not be read here, which is said elsewhere
+	case d.State.MetaRaw == nil:
+		b.stop(file, "there is no such file; a broker does not start with a log directory that kafka-storage.sh has not formatted")
+	case d.State.MetaErr != nil && others && !d.hasMetadata():
+		d.offline(file, d.State.MetaErr.Error())
+	case d.State.MetaErr != nil:
+		b.stop(file, d.State.MetaErr.Error())
+	case !m.HasNodeID:
+		b.stop(file, "it has no node.id")
+	case m.ClusterID == "":
+		b.stop(file, "it has no cluster.id")
+	case b.opts.NodeID != nil && *b.opts.NodeID != m.NodeID:
+		b.stop(file, fmt.Sprintf("node.id is %d, and %d in server.properties", m.NodeID, *b.opts.NodeID))
+	case m.HasDirectoryID && reservedID(m.DirectoryID):
+		b.stop(file, "directory.id is one that Kafka keeps for itself")
+	}
+}
+
+// reservedID reports whether Kafka never gives the id to a directory (DirectoryId.reserved): the first hundred numbers.
+func reservedID(id format.UUID) bool {
+	for _, b := range id[:15] {
+		if b != 0 {
+			return false
+		}
+	}
+	return id[15] < 100
+}
+
+// compareProperties holds the directories against each other.
+func (b *Start) compareProperties() {
+	var first *DirStart
+	ids := map[format.UUID]*DirStart{}
+	for _, d := range b.Dirs {
+		m := &d.State.Meta
+		if d.State.MetaRaw == nil || d.State.MetaErr != nil {
+			continue
+		}
+		file := d.Dir.Display + "/" + format.KindMetaProperties.Info().Name
+		if other := ids[m.DirectoryID]; m.HasDirectoryID && other != nil {
+			b.stop(file, "directory.id is that of "+other.Dir.Display+" too")
+		}
+		ids[m.DirectoryID] = d
+		if first == nil {
+			first = d
+			continue
+		}
+		if f := &first.State.Meta; m.ClusterID != "" && f.ClusterID != "" && m.ClusterID != f.ClusterID {
+			b.stop(file, fmt.Sprintf("cluster.id is %s, and %s in %s", m.ClusterID, f.ClusterID, first.Dir.Display))
+		}
+	}
+}
+
+// hasMetadata reports whether the metadata log lies in the directory.
+func (d *DirStart) hasMetadata() bool {
+	return slices.Contains(d.Dir.Subdirs, state.MetadataDir)
+}
+
+// MetadataOnly reports whether the metadata log is all that lies in the directory.
+func (d *DirStart) MetadataOnly() bool { return len(d.Dir.Subdirs) == 1 && d.hasMetadata() }
+
+// checkNames is what keeps LogManager from loading anything: a directory that is no partition's.
+func (b *Start) checkNames(metadata *DirStart) {
+	for _, d := range b.Dirs {
+		for _, name := range d.Dir.Subdirs {
+			if _, ok := format.ParsePartitionDir(name); !ok && !format.SkippedDir(name) {
+				b.stop(d.Dir.Display+"/"+name, "the name is not that of a partition, TOPIC-NUMBER")
+			}
+		}
+		if metadata != nil && d != metadata && d.hasMetadata() {
+			b.stop(d.Dir.Display+"/"+state.MetadataDir, "the metadata log is in "+metadata.Dir.Display+" too")
+		}
+	}
+}
+
+// checkCheckpoints is what an unreadable checkpoint does: an IOException takes the directory offline, whichever file it is. Others
+// only make a broker forget what is in it.
+func (d *DirStart) checkCheckpoints() {
+	for _, kind := range state.CheckpointKinds {
+		c := d.State.Checkpoint(kind)
+		if c == nil || c.Err == nil {
+			continue
+		}
+		switch format.Throws(c.Err) {
+		case format.IOException:
+			d.offline(c.File.Display, c.Err.Error())
+		case format.OutOfMemoryError:
+			d.start.stop(c.File.Display, c.Err.Error())
+		}
+	}
+}
+
+// checkpointed is what a checkpoint says of a partition as a broker takes it: 0 if the file cannot be read.
+func (d *DirStart) checkpointed(kind format.Kind, p *logdir.Partition) int64 {
+	c := d.State.Checkpoint(kind)
+	if c == nil || c.Err != nil {
+		return 0
+	}
+	e, _ := c.Entry(state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition})
+	return e.Offset
+}

@@ -1,0 +1,365 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// StartOptions say what is supposed of a start.
+type StartOptions struct {
+	// Clean supposes that the broker has stopped cleanly, or not; nil: by the marker. RecoveryPoint and LogStart stand for what the
+	// checkpoints say of each partition.
+	Clean                   *bool
+	RecoveryPoint, LogStart *int64
+	Edits                   []Edit
+	NodeID                  *int32 // by server.properties
+	NowMs                   int64
+	MaxBatchBytes           int64
+	Jobs                    int
+	// Settings are those of the broker that a log directory (nil: unknown) belongs to.
+	Settings func(dir *logdir.LogDir) *state.Settings
+	Progress func(bytes int64)
+	Stop     func() bool
+}
+
+// Start is what the next start of one broker does to its log directories.
+type Start struct {
+	Dirs []*DirStart
+	// Stops is why the broker does not start; empty if nothing is known to keep it.
+	Stops []Reason
+	// Metadata is what becomes of the metadata log, nil if there is none here. Vanished are the topics that are in what goes of it.
+	Metadata *PartitionStart
+	Vanished []string
+	// Voters are the controllers of the quorum; 0 if that is not known. What one of several lacks it fetches from the others.
+	Voters int
+
+	opts  *StartOptions
+	image *state.Image // as it is after the start; nil: unknown
+	node  *int32
+	mu    sync.Mutex
+}
+
+// DirStart is what a start does with one log directory.
+type DirStart struct {
+	Dir   *logdir.LogDir
+	State *state.Dir
+	Clean bool
+	// Offline is why the directory goes offline, nil if it does not.
+	Offline []Reason
+
+	start  *Start
+	withID bool
+}
+
+// PartitionStart is what a start does with one partition.
+type PartitionStart struct {
+	Partition *logdir.Partition
+	Clean     bool
+	// RecoveryPoint and LogStart are what the checkpoints say; Interval is the index.interval.bytes that was taken.
+	RecoveryPoint, LogStart, Interval int64
+	*Loaded
+	// Stray is why it is set aside, as -stray, once it is loaded; "" if it is not. Topics begin anew where the metadata place them.
+	Stray string
+	// Hazards are what a broker does soon after, because of what it has loaded.
+	Hazards []Hazard
+	// Err says what could not be read; Loaded is nil then.
+	Err error
+}
+
+// Harmless reports whether a start takes nothing away from the partition: it is loaded, keeps its place and every offset.
+func (p *PartitionStart) Harmless() bool {
+	return p.Err == nil && p.Failure == nil && p.Stray == "" && len(p.Lost.Ranges) == 0 && len(p.Hazards) == 0
+}
+
+func (b *Start) stop(file, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Stops = append(b.Stops, Reason{file, text})
+}
+
+func (d *DirStart) offline(file, text string) {
+	d.start.mu.Lock()
+	defer d.start.mu.Unlock()
+	d.Offline = append(d.Offline, Reason{file, text})
+}
+
+// NewStart looks at all that a broker looks at before it loads a partition: names, small files, the metadata log. The log directories
+// must be of one broker (see Brokers). The error says what could not be read.
+func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*Start, error) {
+	b := &Start{opts: opts}
+	var metadata *DirStart
+	for _, dir := range dirs {
+		d := &DirStart{Dir: dir, State: editedDir(known.Of(dir), opts.Edits), start: b}
+		d.Clean = d.State.Marker != nil
+		if opts.Clean != nil {
+			d.Clean = *opts.Clean
+		}
+		for _, p := range dir.Partitions {
+			d.withID = d.withID || p.File(format.KindPartitionMetadata) != nil
+		}
+		if m := &d.State.Meta; m.HasNodeID && b.node == nil {
+			b.node = &m.NodeID
+		}
+		b.Dirs = append(b.Dirs, d)
+		if metadata == nil && (d.hasMetadata() || !dir.Listed) {
+			metadata = d
+		}
+	}
+	b.checkProperties()
+	b.checkNames(metadata)
+	for _, d := range b.Dirs {
+		d.checkCheckpoints()
+	}
+	if metadata == nil {
+		return b, nil
+	}
+	return b, b.loadQuorum(metadata)
+}
+
+// loadQuorum loads the metadata log, and finds what is left of the metadata.
+func (b *Start) loadQuorum(d *DirStart) error {
+	set, err := logdir.Open([]string{d.Dir.Path + "/" + state.MetadataDir}, logdir.Options{})
+	if err != nil || set.Operands[0].Partition == nil {
+		return nil //nolint:nilerr // there is nothing in it
+	}
+	p := set.Operands[0].Partition
+	p.Parent, p.Display, p.Rel = d.Dir, d.Dir.Display+"/"+state.MetadataDir, state.MetadataDir
+	b.Metadata = &PartitionStart{Partition: p, Interval: metadataInterval}
+	b.Metadata.Loaded, b.Metadata.Err = loadMetadata(p, b.loadOptions(b.Metadata))
+	if b.Metadata.Err != nil {
+		return fmt.Errorf("%s: %w", p.Display, b.Metadata.Err)
+	}
+	b.voters(p)
+	if f := b.Metadata.Failure; f != nil {
+		b.stop(p.Display, f.Error())
+		return nil
+	}
+	before, err := state.ReadImage(p)
+	if err != nil {
+		return nil //nolint:nilerr // an empty log has no metadata
+	}
+	b.image = before
+	if end := b.Metadata.LogEnd; len(b.Metadata.Lost.Ranges) > 0 {
+		if b.image, err = state.FoldImage(p, state.FoldOptions{Before: &end}); err != nil {
+			b.image = nil
+			return nil //nolint:nilerr // nothing is left
+		}
+		for id, t := range before.Topics() {
+			if b.image.Topics()[id] == nil {
+				b.Vanished = append(b.Vanished, t.Name)
+			}
+		}
+		slices.Sort(b.Vanished)
+	}
+	return nil
+}
+
+func (b *Start) voters(p *logdir.Partition) {
+	f := p.File(format.KindQuorumState)
+	if f == nil {
+		return
+	}
+	if raw, err := f.ReadSmall(); err == nil {
+		if q, err := format.DecodeQuorumState(raw); err == nil {
+			b.Voters = len(q.Voters)
+		}
+	}
+}
+
+// producerExpirationMs is Kafka's default of producer.id.expiration.ms.
+const producerExpirationMs = 24 * 60 * 60 * 1000
+
+func (b *Start) loadOptions(p *PartitionStart) LoadOptions {
+	return LoadOptions{Clean: p.Clean, RecoveryPoint: p.RecoveryPoint, LogStart: p.LogStart, Interval: p.Interval, IndexBytes: metadataIndexBytes,
+		ExpiredMs: b.opts.NowMs - producerExpirationMs, MaxBatchBytes: b.opts.MaxBatchBytes, Edits: b.opts.Edits, Progress: b.opts.Progress,
+		Stop: b.opts.Stop}
+}
+
+// Load is what a start does with a partition; dir is nil if its log directory is unknown, which counts as an unclean stop.
+func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
+	if p.IsClusterMetadata() {
+		return b.loadMetadataOf(p)
+	}
+	out := &PartitionStart{Partition: p}
+	if dir != nil {
+		out.Clean = dir.Clean
+		out.RecoveryPoint = dir.checkpointed(format.KindRecoveryPointCheckpoint, p)
+		out.LogStart = dir.checkpointed(format.KindLogStartOffsetCheckpoint, p)
+	} else if b.opts.Clean != nil {
+		out.Clean = *b.opts.Clean
+	}
+	for to, supposed := range map[*int64]*int64{&out.RecoveryPoint: b.opts.RecoveryPoint, &out.LogStart: b.opts.LogStart} {
+		if supposed != nil {
+			*to = *supposed
+		}
+	}
+	var parent *logdir.LogDir
+	if dir != nil {
+		parent = dir.Dir
+	}
+	opts := b.partitionOptions(out, b.opts.Settings(parent))
+	if out.Loaded, out.Err = Load(p, opts); out.Err != nil {
+		return out
+	}
+	if f := out.Failure; f != nil {
+		b.failed(dir, p, f)
+		return out
+	}
+	out.Stray, out.Err = b.stray(p)
+	if p.Suffix == "" {
+		out.Hazards = hazards(p, out.Loaded)
+	}
+	return out
+}
+
+func (b *Start) loadMetadataOf(p *logdir.Partition) *PartitionStart {
+	if b.Metadata != nil && strings.TrimSuffix(b.Metadata.Partition.Path, "/") == strings.TrimSuffix(p.Path, "/") {
+		return b.Metadata
+	}
+	out := &PartitionStart{Partition: p, Interval: metadataInterval}
+	out.Loaded, out.Err = loadMetadata(p, b.loadOptions(out))
+	return out
+}
+
+// partitionOptions adds what the settings of the topic say.
+func (b *Start) partitionOptions(p *PartitionStart, s *state.Settings) LoadOptions {
+	topic := p.Partition.Topic
+	interval := s.Topic(topic, "index.interval.bytes")
+	p.Interval = interval.Int()
+	if interval.Source == state.FromDefault && s.Image == nil {
+		p.Interval = InferInterval(p.Partition)
+	}
+	opts := b.loadOptions(p)
+	opts.IndexBytes = s.Topic(topic, "segment.index.bytes").Int()
+	opts.Preallocate, opts.SegmentBytes = s.Topic(topic, "preallocate").Bool(), s.Topic(topic, "segment.bytes").Int()
+	opts.Tiered = s.Topic(topic, "remote.storage.enable").Bool() && !strings.HasPrefix(topic, "__")
+	return opts
+}
+
+// failed notes what a partition that is not loaded does to the broker.
+func (b *Start) failed(dir *DirStart, p *logdir.Partition, f *Failure) {
+	place := p.Display
+	if f.Place != "" {
+		place += "/" + f.Place
+	}
+	if f.Offline && dir != nil {
+		dir.offline(place, f.Err.Error())
+		return
+	}
+	b.stop(place, f.Err.Error())
+}
+
+func (b *Start) stray(p *logdir.Partition) (string, error) {
+	if b.image == nil || b.node == nil || !p.Named {
+		return "", nil
+	}
+	id, has, err := topicID(p)
+	if err != nil {
+		return "", err
+	}
+	return strayReason(p, id, has, b.image, *b.node), nil
+}
+
+// Image is the metadata as they are after the start, nil if they are not known.
+func (b *Start) Image() *state.Image { return b.image }
+
+// Partitions loads partitions with so many workers, and yields them in order. dirs gives the directory of each.
+func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition, dirs map[*logdir.LogDir]*DirStart) iter.Seq[*PartitionStart] {
+	return func(yield func(*PartitionStart) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		places := make([]chan *PartitionStart, len(partitions))
+		for i := range places {
+			places[i] = make(chan *PartitionStart, 1)
+		}
+		slots := make(chan struct{}, max(1, b.opts.Jobs))
+		var work sync.WaitGroup
+		defer work.Wait()
+		work.Go(func() {
+			for i, p := range partitions {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				work.Go(func() {
+					places[i] <- b.Load(dirs[p.Parent], p)
+					<-slots
+				})
+			}
+		})
+		for _, place := range places {
+			select {
+			case p := <-place:
+				if ctx.Err() != nil || !yield(p) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// Finish says what follows when all partitions have been loaded: of one that is in use twice, of topics that the metadata have lost, and
+// of directories that are all offline.
+func (b *Start) Finish(all []*PartitionStart) {
+	b.vanish(all)
+	seen := map[string]*PartitionStart{}
+	for _, p := range all {
+		suffix := p.Partition.Suffix
+		if p.Loaded == nil || p.Failure != nil || p.Stray != "" || suffix == "delete" || suffix == "stray" || !p.Partition.Named || p.Partition.IsClusterMetadata() {
+			continue
+		}
+		key := p.Partition.PartitionDir.String() + suffix
+		if other := seen[key]; other != nil {
+			b.stop(p.Partition.Display, "the partition is in "+other.Partition.Display+" too")
+		}
+		seen[key] = p
+	}
+	offline := 0
+	for _, d := range b.Dirs {
+		if len(d.Offline) > 0 {
+			offline++
+		}
+	}
+	if offline > 0 && offline == len(b.Dirs) {
+		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
+	}
+}
+
+// vanish adds the topics of partitions that the metadata do not know any more: what names them may be the damage itself.
+func (b *Start) vanish(all []*PartitionStart) {
+	if b.Metadata == nil || b.Metadata.Loaded == nil || len(b.Metadata.Lost.Ranges) == 0 || b.image == nil {
+		return
+	}
+	for _, p := range all {
+		if t := p.Partition.Topic; p.Stray != "" && b.image.Topic(t) == nil && !slices.Contains(b.Vanished, t) {
+			b.Vanished = append(b.Vanished, t)
+		}
+	}
+	slices.Sort(b.Vanished)
+}
+
+// editedDir is a log directory's state after the edits.
+func editedDir(d *state.Dir, edits []Edit) *state.Dir {
+	for _, e := range edits {
+		d = d.Without(e.Matches, e.Truncate)
+	}
+	return d
+}
+
+// ErrStopped is in what could not be read when Stop said so.
+var ErrStopped = errStopped
+
+// Unreadable reports whether an error says that something could not be read.
+func Unreadable(err error) bool { return errors.As(err, new(*unreadable)) }
