@@ -97,6 +97,8 @@ type dumpFilter struct {
 	// Match, MatchKey and MatchValue are regular expressions.
 	Match, MatchKey, MatchValue string
 	Limit, Tail                 *int64
+
+	Group, TopicName, TransactionalID string
 }
 
 // AddFlags defines the flags of dump.
@@ -135,6 +137,9 @@ func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 		fs.StringVar(&o.MatchValue, "match-value", "", "records whose value matches this `REGEX`")
 		fs.BoolVar(&o.Control, "control", false, "control batches only")
 		fs.BoolVar(&o.Count, "count", false, "print only how many records pass")
+		fs.StringVar(&o.Group, "group", "", "records of internal topics about groups that match this `GLOB`")
+		fs.StringVar(&o.TopicName, "topic-name", "", "records of internal topics that name a topic that matches this `GLOB`")
+		fs.StringVar(&o.TransactionalID, "transactional-id", "", "records of __transaction_state about ids that match this `GLOB`")
 		fs.VarP(&optionalNumber{&o.Limit}, "limit", "n", "stop after `N` batches, or records where these are printed")
 		fs.Var(&optionalNumber{&o.Tail}, "tail", "print the last `N` batches, or records where these are printed")
 	})
@@ -312,7 +317,13 @@ func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
 	if err := o.short(); err != nil {
 		return err
 	}
-	out.Filter = dump.Filter{From: o.From, To: o.To, Position: o.Position, ProducerID: o.ProducerID, Control: o.Control}
+	out.Filter = dump.Filter{From: o.From, To: o.To, Position: o.Position, ProducerID: o.ProducerID, Control: o.Control,
+		Group: o.Group, TopicName: o.TopicName, TransactionalID: o.TransactionalID}
+	for flag, glob := range map[string]string{"--group": o.Group, "--topic-name": o.TopicName, "--transactional-id": o.TransactionalID} {
+		if err := checkGlobs(flag, []string{glob}); err != nil {
+			return err
+		}
+	}
 	if o.Key != "" {
 		out.Filter.Key = []byte(o.Key)
 	}

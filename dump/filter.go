@@ -2,9 +2,11 @@ package dump
 
 import (
 	"bytes"
+	"path"
 	"regexp"
 
 	"kseg/format"
+	"kseg/schema"
 )
 
 // Filter chooses batches and records. The zero value passes everything.
@@ -20,6 +22,47 @@ type Filter struct {
 	// value alone. A null matches nothing. nil: any.
 	Match, MatchKey, MatchValue *regexp.Regexp
 	Control                     bool // control batches only
+	// Group, TopicName and TransactionalID are patterns (path.Match) for what decoded records of internal topics are about; "": any.
+	Group, TopicName, TransactionalID string
+}
+
+// decodes reports whether records have to be decoded to be judged.
+func (f *Filter) decodes() bool { return f.Group != "" || f.TopicName != "" || f.TransactionalID != "" }
+
+// decoded judges a record by what it is about.
+func (f *Filter) decoded(r *schema.Record) bool {
+	if f.Group != "" && !matches(f.Group, r.Key.Get("group")) && !matches(f.Group, r.Key.Get("groupId")) {
+		return false
+	}
+	return (f.TransactionalID == "" || matches(f.TransactionalID, r.Key.Get("transactionalId"))) && (f.TopicName == "" || f.aboutTopic(r))
+}
+
+// topicResource is the type of a topic's settings in the metadata log (ConfigResource.Type).
+const topicResource = 2
+
+// aboutTopic reports whether a record names the topic: in its key, as a topic of the metadata or its settings, or among the partitions
+// of a transaction.
+func (f *Filter) aboutTopic(r *schema.Record) bool {
+	v := r.Value
+	if matches(f.TopicName, r.Key.Get("topic")) || v.Name == "TopicRecord" && matches(f.TopicName, v.Get("name")) ||
+		v.Get("resourceType").Int() == topicResource && matches(f.TopicName, v.Get("resourceName")) {
+		return true
+	}
+	for _, p := range v.Get("transactionPartitions").Elements() {
+		if matches(f.TopicName, p.Get("topic")) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(pattern string, v schema.Value) bool {
+	if !v.Present() {
+		return false
+	}
+	text := v.Text()
+	ok, _ := path.Match(pattern, text) // the flag has checked the pattern
+	return ok || text == pattern
 }
 
 // Active reports whether anything is filtered.
@@ -32,7 +75,7 @@ func (f *Filter) needsRecords() bool { return f.FromTime != nil || f.ToTime != n
 
 // needsContent reports whether what records hold decides.
 func (f *Filter) needsContent() bool {
-	return f.Key != nil || f.Header != "" || f.Match != nil || f.MatchKey != nil || f.MatchValue != nil
+	return f.Key != nil || f.Header != "" || f.Match != nil || f.MatchKey != nil || f.MatchValue != nil || f.decodes()
 }
 
 // selection is what a batch's header says of its records.

@@ -21,6 +21,8 @@ type worker struct {
 	record  format.Record
 	await   func(*run) // blocks until the run's output may be written
 	current *run
+	topic   schema.Topic    // of the file's records
+	filter  *schema.Decoder // for filters that ask for what records are about; nil: there is none
 	gaps    gaps
 	whole   bool // every record is read, so that gaps between them mean something
 }
@@ -50,8 +52,20 @@ func (d *dumper) worker(f *logdir.File) *worker {
 }
 
 func (w *worker) turnTo(f *logdir.File) {
-	w.f = f
+	w.f, w.topic = f, w.d.opts.Decode.topic(f)
 	w.printer = w.d.newPrinter(f)
+	if w.filter == nil && w.d.opts.Filter.decodes() {
+		w.filter = schema.NewDecoder()
+	}
+}
+
+// passes reports whether the record at hand passes the filter.
+func (w *worker) passes(b *format.Batch) bool {
+	f := &w.d.opts.Filter
+	if !f.record(b, &w.record) {
+		return false
+	}
+	return w.filter == nil || w.topic != schema.None && !b.Control() && f.decoded(w.filter.Decode(w.topic, w.record.Key, w.record.Value))
 }
 
 // Enter waits for the run's turn before a very large batch is decompressed, so that only one is at a time.
@@ -162,7 +176,7 @@ func (w *worker) count(r *run, b *format.Batch, selected selection) {
 		n = 0
 		w.reader.Reset(readable)
 		for w.reader.Next(&w.record) {
-			if selected == all || w.d.opts.Filter.record(b, &w.record) {
+			if selected == all || w.passes(b) {
 				n++
 			}
 		}
@@ -212,7 +226,7 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		if w.whole {
 			w.gaps.add(w.record.Offset)
 		}
-		if selected != all && !o.Filter.record(b, &w.record) || !w.d.window.take() {
+		if selected != all && !w.passes(b) || !w.d.window.take() {
 			continue
 		}
 		head()
@@ -264,7 +278,7 @@ func readable(b *format.Batch) *format.Batch {
 func (w *worker) anyRecord(b *format.Batch) bool {
 	w.reader.Reset(readable(b))
 	for w.reader.Next(&w.record) {
-		if w.d.opts.Filter.record(b, &w.record) {
+		if w.passes(b) {
 			return true
 		}
 	}
