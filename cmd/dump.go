@@ -266,7 +266,8 @@ func (o *dumpOptions) options(env *Env) (dump.Options, error) {
 		Output: map[string]dump.Output{"text": dump.Text, "json": dump.JSON, "table": dump.Table}[o.Format],
 		Theme:  o.theme(env), Payload: o.payload(env), Data: o.Records || o.PrintDataLog, Deep: o.DeepIteration,
 		SkipRecordMetadata: o.SkipRecordMetadata, Compat: o.Compat, Quiet: o.Quiet, MaxBytes: o.MaxBytes, MaxMessageSize: o.MaxMessageSize,
-		SanityCheck: o.SanityCheck, VerifyOnly: o.VerifyOnly, Limit: -1, Tail: -1, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
+		StderrTerminal: env.StderrTerminal,
+		SanityCheck:    o.SanityCheck, VerifyOnly: o.VerifyOnly, Limit: -1, Tail: -1, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
 	}
 	// The real tool's default; given, it means the same.
 	if o.MaxBytes != nil && *o.MaxBytes == math.MaxInt32 {

@@ -254,8 +254,10 @@ func (w *retentionWriter) add(res retention.Result) {
 	switch {
 	case w.o.Plan:
 		for _, f := range r.Plan() {
-			w.buf = append(w.buf, f.Display...)
-			w.buf = append(w.buf, '\n')
+			w.buf = append(append(w.buf, w.name(f.Display)...), '\n')
+		}
+		if text := r.AppendWarnings(nil, w.o.noteTheme(w.env), w.env.Width); len(text) > 0 {
+			fmt.Fprintf(w.env.Stderr, "%s", text)
 		}
 	case w.o.asLines():
 		w.buf = r.AppendJSON(w.buf)
@@ -272,6 +274,14 @@ func (w *retentionWriter) add(res retention.Result) {
 	}
 	// A failed write is kept by the output, and ends in its exit code.
 	_, _ = w.out.Write(w.buf)
+}
+
+// name is a file's name for other programs: escaped only where it goes to a terminal.
+func (w *retentionWriter) name(display string) string {
+	if w.env.StdoutTerminal {
+		return render.Escaped(display)
+	}
+	return display
 }
 
 // skipped says why a directory is not judged. Every broker has a metadata log; of that it is said only if it was asked for,

@@ -39,6 +39,7 @@ type Options struct {
 	KeyDecoder         Decoder
 	ValueDecoder       Decoder
 	Compat             bool   // the real tool's stderr and its false alarm
+	StderrTerminal     bool   // names are escaped there
 	Quiet              bool   // print only what is wrong
 	MaxBytes           *int64 // of a log; nil: all
 	MaxMessageSize     int64  // in bytes, for checking an .index

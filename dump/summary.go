@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kseg/logdir"
+	"kseg/render"
 )
 
 // pair is two numbers of a line in the real tool's closing summaries.
@@ -29,11 +30,15 @@ type summary struct {
 type findings struct {
 	paths []string
 	pairs map[string][]pair
+	table int // buckets of the java.util.HashMap that the real tool keeps
 }
 
 func (f *findings) add(path string, first, second int64) {
-	if f.pairs == nil {
-		f.pairs = map[string][]pair{}
+	switch {
+	case f.pairs == nil:
+		f.pairs, f.table = map[string][]pair{}, 16
+	case len(f.paths)*4 > f.table*3:
+		f.table *= 2 // HashMap.computeIfAbsent looks at this when it is called, not when it has added a key
 	}
 	if _, ok := f.pairs[path]; !ok {
 		f.paths = append(f.paths, path)
@@ -96,20 +101,20 @@ func absolute(path string) string {
 func (d *dumper) printSummaries() {
 	s := &d.summary
 	var out bytes.Buffer
-	for _, path := range javaOrder(s.mismatches.paths) {
+	for _, path := range s.mismatches.javaOrder() {
 		pairs := s.mismatches.pairs[path]
-		fmt.Fprintf(&out, "Mismatches in :%s\n", path)
+		fmt.Fprintf(&out, "Mismatches in :%s\n", d.onStderr(path))
 		for i := len(pairs) - 1; i >= 0; i-- {
 			fmt.Fprintf(&out, "  Index offset: %d, log offset: %d\n", pairs[i].first, pairs[i].second)
 		}
 	}
-	s.timestamps.print(&out, "Found timestamp mismatch in :%s\n", "  Index timestamp: %d, log timestamp: %d\n")
-	s.outOfOrder.print(&out, "Found out of order timestamp in :%s\n", "  Index timestamp: %d, Previously indexed timestamp: %d\n")
-	s.notFound.print(&out, "The following indexed offsets are not found in :%s\n", "Indexed offset: %d, found log offset: %d\n")
+	s.timestamps.print(d, &out, "Found timestamp mismatch in :%s\n", "  Index timestamp: %d, log timestamp: %d\n")
+	s.outOfOrder.print(d, &out, "Found out of order timestamp in :%s\n", "  Index timestamp: %d, Previously indexed timestamp: %d\n")
+	s.notFound.print(d, &out, "The following indexed offsets are not found in :%s\n", "Indexed offset: %d, found log offset: %d\n")
 	for path, pairs := range s.gaps.pairs {
 		s.gaps.pairs[path] = d.mapped(pairs)
 	}
-	s.gaps.print(&out, "Non-consecutive offsets in %s\n", "  %d is followed by %d\n")
+	s.gaps.print(d, &out, "Non-consecutive offsets in %s\n", "  %d is followed by %d\n")
 	d.errOut.Write(out.Bytes())
 }
 
@@ -135,28 +140,31 @@ func (d *dumper) mapped(pairs []pair) []pair {
 	return kept
 }
 
-func (f *findings) print(out *bytes.Buffer, head, line string) {
-	for _, path := range javaOrder(f.paths) {
+func (f *findings) print(d *dumper, out *bytes.Buffer, head, line string) {
+	for _, path := range f.javaOrder() {
 		if len(f.pairs[path]) == 0 {
 			continue
 		}
-		fmt.Fprintf(out, head, path)
+		fmt.Fprintf(out, head, d.onStderr(path))
 		for _, p := range f.pairs[path] {
 			fmt.Fprintf(out, line, p.first, p.second)
 		}
 	}
 }
 
-// javaOrder is the order in which a java.util.HashMap with these keys, put in this order, lists them: by bucket of a table
-// that begins with 16 and doubles when more than three quarters full; in a bucket, the latest key first.
-func javaOrder(keys []string) []string {
-	size := 16
-	for len(keys)*4 > size*3 {
-		size *= 2
+// onStderr is a path as stderr shows it: as it is, like the real tool's, but not on a terminal.
+func (d *dumper) onStderr(path string) string {
+	if d.opts.StderrTerminal {
+		return render.Escaped(path)
 	}
-	buckets := make([][]string, size)
-	for _, k := range keys {
-		at := javaHash(k) & uint32(size-1)
+	return path
+}
+
+// javaOrder is the order in which a java.util.HashMap lists the paths: by bucket; in a bucket, the latest key first.
+func (f *findings) javaOrder() []string {
+	buckets := make([][]string, f.table)
+	for _, k := range f.paths {
+		at := javaHash(k) & uint32(f.table-1)
 		buckets[at] = append([]string{k}, buckets[at]...)
 	}
 	return slices.Concat(buckets...)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -32,11 +33,12 @@ type Table struct {
 	err     error
 }
 
-// NewTable returns a table with these columns. The header is printed with the first block, also if there is no row at all.
+// NewTable returns a table with these columns, whose names may come from files. The header is printed with the first block, also if there is no row at all.
 func NewTable(w io.Writer, theme Theme, columns ...Column) *Table {
-	t := &Table{w: w, theme: theme, columns: columns, widths: make([]int, len(columns))}
-	for i, c := range columns {
-		t.widths[i] = visibleWidth(c.Name)
+	t := &Table{w: w, theme: theme, columns: slices.Clone(columns), widths: make([]int, len(columns))}
+	for i := range t.columns {
+		t.columns[i].Name = Escaped(columns[i].Name)
+		t.widths[i] = visibleWidth(t.columns[i].Name)
 	}
 	return t
 }
