@@ -89,7 +89,10 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 	incomplete := env.report(append(set.Problems, in.Problems...))
 	in.Problems = nil
 	if len(in.Offsets)+len(in.Share) == 0 {
-		return errors.Join(incomplete, fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w", logdir.ErrNothing))
+		if incomplete != nil {
+			return incomplete
+		}
+		return fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w", logdir.ErrNothing)
 	}
 	g := groupsRun{env: env, o: o, incomplete: incomplete}
 	if o.History {
@@ -100,7 +103,7 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 		return err
 	}
 	g.print(r, now.UnixMilli())
-	return g.finish(r, r.Empty())
+	return g.finish(r, r.Empty() && o.narrow())
 }
 
 // options reads the filters, the point and the retention.
@@ -134,6 +137,9 @@ func (o *groupsOptions) options(now time.Time) (groups.Options, error) {
 	return options, nil
 }
 
+// narrow reports whether something was asked for by name.
+func (o *groupsOptions) narrow() bool { return len(o.Groups)+len(o.Topics) > 0 }
+
 // groupsRun prints one answer.
 type groupsRun struct {
 	env        *Env
@@ -144,10 +150,12 @@ type groupsRun struct {
 func (g *groupsRun) print(r *groups.Report, nowMs int64) {
 	theme := g.o.theme(g.env)
 	switch {
-	case g.o.Format == "json":
-		g.env.Stdout.Write(r.AppendJSON(nil))
+	case g.o.asLines():
+		out, end := g.o.lines(g.env, "group_offset", groups.CSV)
+		out.Write(r.AppendJSON(nil))
+		end()
 	case g.o.Format == "text" && !g.o.Quiet:
-		style := groups.Style{Theme: theme, Width: g.env.Width, NowMs: nowMs, All: len(g.o.Groups)+len(g.o.Topics) > 0}
+		style := groups.Style{Theme: theme, Width: g.env.Width, NowMs: nowMs, All: g.o.narrow()}
 		g.env.Stdout.Write(r.AppendText(nil, style))
 	case g.o.Format != "text":
 		g.o.writeTable(g.env, groups.Columns(), r.Rows(theme))
@@ -156,28 +164,33 @@ func (g *groupsRun) print(r *groups.Report, nowMs int64) {
 
 func (g *groupsRun) history(ctx context.Context, in *groups.Inputs, options groups.Options) error {
 	theme, count := g.o.theme(g.env), 0
+	out, end := g.o.lines(g.env, "group_event", groups.EventCSV)
 	var rows [][]string
 	var buf []byte
 	r := in.History(ctx, options, func(e groups.Event) {
 		count++
 		switch g.o.Format {
-		case "json":
+		case "json", "csv":
 			buf = e.AppendJSON(buf[:0])
-		case "table", "csv":
+		case "table":
 			rows = append(rows, e.Row())
 			return
 		default:
-			buf = e.AppendText(buf[:0], theme)
+			buf = e.AppendText(buf[:0], theme, len(in.Offsets) > 1)
 		}
-		g.env.Stdout.Write(buf)
+		out.Write(buf)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if g.o.asLines() {
+		out.Write(r.AppendElsewhere(nil))
+	}
+	end()
 	if rows != nil {
 		g.o.writeTable(g.env, groups.EventColumns(), rows)
 	}
-	return g.finish(r, count == 0)
+	return g.finish(r, count == 0 && g.o.narrow())
 }
 
 // finish prints the notes and what could not be read.
@@ -195,15 +208,15 @@ func (g *groupsRun) finish(r *groups.Report, empty bool) error {
 		}
 	}
 	for _, note := range r.Notes {
-		if !g.o.Quiet || r.Elsewhere {
+		if !g.o.Quiet || len(r.Elsewhere) > 0 {
 			g.env.notef("%s", render.Escaped(note))
 		}
 	}
 	g.incomplete = errors.Join(g.incomplete, g.env.report(r.Problems))
-	if r.Elsewhere && g.incomplete == nil {
+	if len(r.Elsewhere) > 0 && g.o.narrow() && g.incomplete == nil {
 		g.incomplete = errIncomplete
 	}
-	if empty && !g.o.Quiet && !r.Elsewhere {
+	if empty && !g.o.Quiet && len(r.Elsewhere) == 0 {
 		g.env.notef("nothing fits: there is no such group or offset here")
 	}
 	return result(r.Lost() || empty, g.incomplete)

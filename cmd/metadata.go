@@ -117,8 +117,11 @@ func runMetadata(ctx context.Context, env *Env, o *metadataOptions, args []strin
 	sources, problems := metadata.Sources(set, gentle)
 	incomplete := env.report(append(set.Problems, problems...))
 	if len(sources) == 0 {
-		return errors.Join(incomplete, fmt.Errorf("there is no %s here: name the log directory that holds it (metadata.log.dir): %w",
-			state.MetadataDir, logdir.ErrNothing))
+		if incomplete != nil {
+			return incomplete
+		}
+		return fmt.Errorf("there is no %s here: name the log directory that holds it (metadata.log.dir): %w",
+			state.MetadataDir, logdir.ErrNothing)
 	}
 	m := metadataRun{env: env, o: o, set: set, sources: sources, incomplete: incomplete}
 	if err := ctx.Err(); err != nil {
@@ -248,16 +251,24 @@ func (m *metadataRun) print(r *metadata.Report) {
 			m.table(t)
 		}
 	case "csv":
-		if len(r.Tables()) == 1 {
-			m.table(r.Tables()[0])
-		} else {
-			m.table(r.Long())
-		}
+		m.csv(r)
 	default:
 		if !m.o.Quiet {
 			m.env.Stdout.Write(r.AppendText(nil, theme, m.env.Width))
 		}
 	}
+}
+
+// csv writes the things of one kind as its JSON has them, a row a thing; of several kinds a row a field.
+func (m *metadataRun) csv(r *metadata.Report) {
+	kind, columns, one := r.OneKind()
+	if !one {
+		m.table(r.Long())
+		return
+	}
+	out, end := m.o.lines(m.env, string(kind), columns)
+	out.Write(r.AppendJSON(nil))
+	end()
 }
 
 // table writes rows as a table or as CSV; the first write error is kept by Stdout.

@@ -114,11 +114,36 @@ type Report struct {
 	Logs   []Log
 	// Notes say what is elsewhere, or not where it should be.
 	Notes []string
-	// Elsewhere is set if a group that was asked for by its name is in a partition that is not among the inputs.
-	Elsewhere bool
+	// Elsewhere are groups whose partition is not among the inputs.
+	Elsewhere []Elsewhere
 	Problems  []logdir.Problem
 
 	topicNames map[format.UUID]string
+}
+
+// Elsewhere is a group that is in a partition that is not among the inputs.
+type Elsewhere struct {
+	Group      string
+	Partition  string // of __consumer_offsets
+	Partitions int32  // how many that has
+	Known      bool   // the metadata tells how many
+}
+
+func (e Elsewhere) text() string {
+	text := fmt.Sprintf("group %s is in %s, which is not among the inputs", e.Group, e.Partition)
+	if !e.Known {
+		text += fmt.Sprintf(" (if %s has %d partitions)", offsetsTopic, e.Partitions)
+	}
+	return text
+}
+
+// elsewhere says that a group is in another partition.
+func (in *Inputs) elsewhere(r *Report, group string) {
+	e := Elsewhere{Group: group}
+	e.Partitions, e.Known = in.partitions()
+	e.Partition = fmt.Sprintf("%s-%d", offsetsTopic, state.OffsetsPartition(group, e.Partitions))
+	r.Elsewhere = append(r.Elsewhere, e)
+	r.Notes = append(r.Notes, e.text())
 }
 
 // Inputs are the partitions among the operands that groups are made of.
@@ -130,6 +155,7 @@ type Inputs struct {
 	cluster  *state.Cluster
 	image    *state.Image
 	Problems []logdir.Problem
+	Notes    []string
 	listed   map[*logdir.Partition]bool
 }
 
@@ -161,7 +187,9 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 		}
 	}
 	in.cluster = state.OpenCluster(set, gentle)
-	in.Problems = append(in.Problems, in.cluster.Problems...)
+	for _, p := range in.cluster.Problems {
+		in.Notes = append(in.Notes, p.Error()) // the metadata only tells names
+	}
 	in.image = in.cluster.Settings(nil).Image
 	return in
 }
@@ -177,11 +205,16 @@ func (in *Inputs) list(p *logdir.Partition) bool {
 	return !gone
 }
 
-// Bytes is how much the coordinators' partitions have to be read.
+// Bytes lists the coordinators' partitions, and is how much there is to read. One without a segment is a problem, and left out.
 func (in *Inputs) Bytes() (sum int64) {
-	for _, list := range [][]*logdir.Partition{in.Offsets, in.Share} {
-		for _, p := range list {
-			in.list(p)
+	for _, list := range []*[]*logdir.Partition{&in.Offsets, &in.Share} {
+		*list = slices.DeleteFunc(*list, func(p *logdir.Partition) bool {
+			if in.list(p) && len(p.Segments) == 0 {
+				in.Problems = append(in.Problems, logdir.Problem{Display: p.Display, Err: fmt.Errorf("%s: it has no segment", p.Display)})
+			}
+			return len(p.Segments) == 0
+		})
+		for _, p := range *list {
 			for _, s := range p.Segments {
 				sum += s.Log.Size
 			}
@@ -199,10 +232,9 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 		}
 	}
 	logs := make([]*state.OffsetsLog, len(in.Offsets))
-	fold := state.OffsetsOptions{Until: o.At, Progress: o.Progress, Stop: func() bool { return ctx.Err() != nil }}
-	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) { logs[i] = state.FoldOffsets(p, fold) })
+	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) { logs[i] = state.FoldOffsets(p, in.foldOptions(ctx, p, &o)) })
 	shares := make([]*state.ShareLog, len(in.Share))
-	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) { shares[i] = state.FoldShareState(p, fold) })
+	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) { shares[i] = state.FoldShareState(p, in.foldOptions(ctx, p, &o)) })
 	if ctx.Err() != nil {
 		return r
 	}
@@ -223,12 +255,23 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
 	}
 	in.bounds(r)
+	r.Notes = append(r.Notes, in.Notes...)
 	in.noteAbsent(r, byName, &o)
 	if len(o.Topics) > 0 {
 		r.Groups = slices.DeleteFunc(r.Groups, func(g *Group) bool { return len(g.Lines) == 0 })
 	}
 	r.sort()
 	return r
+}
+
+// foldOptions fold a partition from its log start offset to the point that is asked for.
+func (in *Inputs) foldOptions(ctx context.Context, p *logdir.Partition, o *Options) state.OffsetsOptions {
+	start, _ := in.cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, topicPartition(p))
+	return state.OffsetsOptions{From: start, Until: o.At, Progress: o.Progress, Stop: func() bool { return ctx.Err() != nil }}
+}
+
+func topicPartition(p *logdir.Partition) state.TopicPartition {
+	return state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
 }
 
 // each lists the partitions and runs fn for each, by so many workers.
@@ -291,7 +334,7 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 	}
 	r.Groups = append(r.Groups, group)
 	byName[g.ID] = group
-	if n, known := in.partitions(offsetsTopic); known {
+	if n, known := in.partitions(); known {
 		if own := state.OffsetsPartition(g.ID, n); own != l.Partition.PartitionDir.Partition {
 			r.Notes = append(r.Notes, fmt.Sprintf("group %s is in %s, though it belongs into %s-%d: its coordinator does not know what is here",
 				g.ID, l.Partition.Name, offsetsTopic, own))
@@ -316,7 +359,9 @@ func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareL
 			g = &Group{Group: &state.Group{ID: s.Group, Kind: state.ShareKind, State: "", StateMs: -1}, Source: ""}
 			byName[s.Group] = g
 			r.Groups = append(r.Groups, g)
-			r.Notes = append(r.Notes, fmt.Sprintf("share group %s is %s", s.Group, in.whereIs(s.Group)))
+			if !in.holds(s.Group) {
+				in.elsewhere(r, s.Group)
+			}
 		}
 		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s.Record.Offset), CommittedOffset: state.CommittedOffset{
 			Group: s.Group, Topic: topic, TopicID: s.TopicID, Partition: s.Partition, Offset: s.StartOffset, LeaderEpoch: s.LeaderEpoch,
@@ -333,11 +378,11 @@ func nameIn(list []state.SharePartition, s *state.ShareState) string {
 	return list[i].Topic
 }
 
-// partitions is how many a topic has; known is false if the metadata does not tell, and then it is Kafka's default, or what is
+// partitions is how many __consumer_offsets has; known is false if the metadata does not tell, and then it is Kafka's default, or what is
 // here.
-func (in *Inputs) partitions(topic string) (n int32, known bool) {
+func (in *Inputs) partitions() (n int32, known bool) {
 	if in.image != nil {
-		if t := in.image.Topic(topic); t != nil && len(t.Partitions) > 0 {
+		if t := in.image.Topic(offsetsTopic); t != nil && len(t.Partitions) > 0 {
 			return int32(len(t.Partitions)), true
 		}
 	}
@@ -348,31 +393,18 @@ func (in *Inputs) partitions(topic string) (n int32, known bool) {
 	return n, false
 }
 
-// whereIs says where a group is that is not here.
-func (in *Inputs) whereIs(group string) string {
-	n, known := in.partitions(offsetsTopic)
-	text := fmt.Sprintf("in %s-%d, which is not among the inputs", offsetsTopic, state.OffsetsPartition(group, n))
-	if !known {
-		text += fmt.Sprintf(" (if %s has %d partitions)", offsetsTopic, n)
-	}
-	return text
-}
-
 // noteAbsent tells of groups that were asked for by name and are not here.
 func (in *Inputs) noteAbsent(r *Report, byName map[string]*Group, o *Options) {
 	for _, name := range o.Groups {
 		if strings.ContainsAny(name, `*?[\`) || byName[name] != nil {
 			continue
 		}
-		n, _ := in.partitions(offsetsTopic)
-		own := state.OffsetsPartition(name, n)
-		if slices.ContainsFunc(in.Offsets, func(p *logdir.Partition) bool { return p.PartitionDir.Partition == own }) {
-			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition %s-%d is here and has nothing of it; --history tells whether it ever had",
-				name, offsetsTopic, own))
+		if in.holds(name) {
+			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition of %s is here and has nothing of it; --history tells whether it ever had",
+				name, offsetsTopic))
 			continue
 		}
-		r.Elsewhere = true
-		r.Notes = append(r.Notes, fmt.Sprintf("group %s is %s", name, in.whereIs(name)))
+		in.elsewhere(r, name)
 	}
 }
 
@@ -474,6 +506,6 @@ func (r *Report) Lost() bool {
 // cleanedTo is the offset up to which the log cleaner has been in a partition.
 func (in *Inputs) cleanedTo(p *logdir.Partition) (int64, bool) {
 	dir := in.cluster.Dirs.Of(p.Parent)
-	offset, ok := dir.Offset(format.KindCleanerOffsetCheckpoint, state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition})
+	offset, ok := dir.Offset(format.KindCleanerOffsetCheckpoint, topicPartition(p))
 	return offset, ok && offset > 0
 }

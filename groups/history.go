@@ -30,7 +30,9 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 			}
 			emit(Event{ev, p.Name})
 		}}
-		l := state.FoldOffsets(p, state.OffsetsOptions{Until: o.At, Progress: o.Progress, History: h, Stop: func() bool { return ctx.Err() != nil }})
+		fold := in.foldOptions(ctx, p, &o)
+		fold.History = h
+		l := state.FoldOffsets(p, fold)
 		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
 		if offset, cleaned := in.cleanedTo(p); cleaned {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was superseded below is gone", p.Name, offset))
@@ -42,8 +44,7 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 	r.Problems = in.Problems
 	for _, name := range o.Groups {
 		if !strings.ContainsAny(name, `*?[\`) && !in.holds(name) {
-			r.Elsewhere = true
-			r.Notes = append(r.Notes, fmt.Sprintf("group %s is %s", name, in.whereIs(name)))
+			in.elsewhere(r, name)
 		}
 	}
 	return r
@@ -51,7 +52,7 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 
 // holds reports whether the partition that a group belongs to is among the inputs.
 func (in *Inputs) holds(group string) bool {
-	n, _ := in.partitions(offsetsTopic)
+	n, _ := in.partitions()
 	own := state.OffsetsPartition(group, n)
 	for _, p := range in.Offsets {
 		if p.PartitionDir.Partition == own {
@@ -61,8 +62,11 @@ func (in *Inputs) holds(group string) bool {
 	return false
 }
 
-// AppendText appends the event as a line.
-func (e *Event) AppendText(dst []byte, theme render.Theme) []byte {
+// AppendText appends the event as a line, with its partition of __consumer_offsets if there are several.
+func (e *Event) AppendText(dst []byte, theme render.Theme, several bool) []byte {
+	if several {
+		dst = append(append(dst, e.Source...), ' ')
+	}
 	what := fmt.Sprintf("%-14s", e.What)
 	switch e.What {
 	case state.EventReset, state.EventRemoved, state.EventDeleted, state.EventExpired:
@@ -70,7 +74,7 @@ func (e *Event) AppendText(dst []byte, theme render.Theme) []byte {
 	case state.EventPending, state.EventAborted:
 		what = theme.Look(what)
 	}
-	dst = fmt.Appendf(dst, "%s@%d  %s  %s  %s", e.Source, e.At.Offset, theme.Dim(render.Instant(e.At.TimestampMs)), what, render.Escaped(e.Group))
+	dst = fmt.Appendf(dst, "@%d  %s  %s  %s", e.At.Offset, theme.Dim(render.Instant(e.At.TimestampMs)), what, render.Escaped(e.Group))
 	if e.Topic != "" {
 		dst = fmt.Appendf(dst, "  %s-%d  %s", render.Escaped(e.Topic), e.TopicPartition, e.move())
 	}
@@ -175,7 +179,11 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	return o.Line()
 }
 
-// EventColumns are those of -o table and -o csv with --history.
+// EventCSV are the columns of -o csv with --history.
+var EventCSV = []string{"source", "record_offset", "timestamp", "event", "group", "type", "topic", "partition", "before", "after", "jump", "leader_epoch",
+	"producer_id", "epoch", "members"}
+
+// EventColumns are those of -o table with --history.
 func EventColumns() []render.Column {
 	return []render.Column{{Name: "source"}, {Name: "record", Right: true}, {Name: "time"}, {Name: "event"}, {Name: "group"}, {Name: "topic"},
 		{Name: "partition", Right: true}, {Name: "before", Right: true}, {Name: "after", Right: true}, {Name: "who"}}

@@ -19,6 +19,19 @@ func (r *Report) AppendJSON(dst []byte) []byte {
 			dst = appendLine(dst, g, l)
 		}
 	}
+	return r.AppendElsewhere(dst)
+}
+
+// AppendElsewhere appends an object a group that is in a partition that is not here.
+func (r *Report) AppendElsewhere(dst []byte) []byte {
+	for _, e := range r.Elsewhere {
+		o := render.NewObj(dst, "group_elsewhere")
+		o.Str("group", e.Group)
+		o.Str("source", e.Partition)
+		o.Int("partitions", int64(e.Partitions))
+		o.Bool("partitions_known", e.Known)
+		dst = o.Line()
+	}
 	return dst
 }
 
@@ -125,7 +138,11 @@ func appendLine(dst []byte, g *Group, l *Line) []byte {
 	return o.Line()
 }
 
-// Columns are those of -o table and -o csv: a row a committed offset; a group without any has one all the same.
+// CSV are the columns of -o csv: a row a committed offset.
+var CSV = []string{"group", "type", "topic", "partition", "offset", "log_start_offset", "log_end_offset", "lag", "out_of_range", "pending",
+	"leader_epoch", "metadata", "commit_timestamp", "expires_at", "producer_id", "source", "record_offset", "unsure"}
+
+// Columns are those of -o table: a row a committed offset; a group without any has one all the same.
 func Columns() []render.Column {
 	return []render.Column{{Name: "group"}, {Name: "type"}, {Name: "state"}, {Name: "epoch", Right: true}, {Name: "members", Right: true},
 		{Name: "topic"}, {Name: "partition", Right: true}, {Name: "committed", Right: true}, {Name: "log start", Right: true},

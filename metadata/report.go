@@ -310,6 +310,25 @@ func (r *Report) Tables() []Table {
 	return tables
 }
 
+// OneKind is the kind of all that is shown, with the names that its things have in JSON; false if there are several.
+func (r *Report) OneKind() (kind state.ThingKind, names []string, one bool) {
+	for _, k := range state.ThingKinds {
+		list := r.things(k)
+		if len(list) == 0 {
+			continue
+		}
+		if names != nil {
+			return "", nil, false
+		}
+		kind = k
+		for _, f := range fields(list[0]) {
+			names = append(names, f.Name)
+		}
+		names = append(names, "offset", "snapshot", "timestamp", "unsure")
+	}
+	return kind, names, names != nil
+}
+
 // Long is what Tables hold as one table, a row a field: for programs that take one header only.
 func (r *Report) Long() Table {
 	long := Table{Columns: []render.Column{{Name: "kind"}, {Name: "name"}, {Name: "field"}, {Name: "value"}, {Name: "offset"}, {Name: "time"}, {Name: "unsure"}}}

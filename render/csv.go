@@ -82,8 +82,11 @@ func cellOf(object map[string]any, column string) string {
 	case []any:
 		parts := make([]string, len(value))
 		for i, v := range value {
-			if text, ok := v.(string); ok {
-				parts[i] = Escaped(text)
+			switch v := v.(type) {
+			case string:
+				parts[i] = Escaped(v)
+			case json.Number:
+				parts[i] = v.String()
 			}
 		}
 		return strings.Join(parts, " ")

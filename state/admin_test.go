@@ -129,17 +129,18 @@ func compareImage(t *testing.T, im *Image, want *adminAnswers) {
 			}
 		}
 	}
+	s := &Settings{Image: im, NodeID: 1, HasNodeID: true}
 	for resource, settings := range want.Configs {
-		kind, _, _ := strings.Cut(resource, ":")
+		kind, name, _ := strings.Cut(resource, ":")
 		for key, value := range settings {
 			own, ok := got.Configs[resource][key]
-			if !ok {
-				own, ok = got.Configs["broker:"][key] // a default for all brokers, or one that a topic takes from there
+			switch {
+			case kind == "topic":
+				own = s.Topic(name, key).Value // also what all topics take from their broker
+			case !ok:
+				own = got.Configs["broker:"][key]
 			}
-			if !ok && kind == "topic" {
-				own, ok = got.Configs["broker:"]["log."+key]
-			}
-			if !ok || own != value {
+			if own != value {
 				t.Errorf("%s %s: %q, want %q", resource, key, own, value)
 			}
 		}

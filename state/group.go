@@ -177,7 +177,8 @@ func (g *Group) learn(d *schema.Record) {
 		g.targetEpoch = int32(v.Get("assignmentEpoch").Int())
 	case typ == consumerAssignment, typ == shareAssignment, typ == streamsAssignment:
 		m := g.member(k.Get("memberId").Text())
-		m.Epoch, m.HasEpoch, m.reconciled = int32(v.Get("memberEpoch").Int()), true, v.Get("state").Int() == 0
+		m.Epoch, m.HasEpoch = int32(v.Get("memberEpoch").Int()), true
+		m.reconciled = v.Get("state").Int() == stableMember[typ]
 		m.Assigned = nil
 		for _, topic := range v.Get("assignedPartitions").Elements() {
 			m.Assigned = append(m.Assigned, Assigned{TopicID: topic.Get("topicId").UUID(), Partitions: topic.Get("partitions").Int32s()})
@@ -194,6 +195,9 @@ func (g *Group) learn(d *schema.Record) {
 		g.Kind = kind
 	}
 }
+
+// stableMember is the state of a member that has what it should have (MemberState.STABLE, of which streams groups have their own).
+var stableMember = map[int16]int64{consumerAssignment: 0, streamsAssignment: 1}
 
 // kindOfRecord is the kind of group that has records of a type; "" for commits.
 func kindOfRecord(typ int16) GroupKind {

@@ -1,7 +1,12 @@
 package state
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,4 +90,277 @@ func TestGroupsEqualWhatABrokerAnswers(t *testing.T) {
 		t.Errorf("lost %v %v, problems %v %v, ends %d %d", l.Lost, s.Lost, l.Problems, s.Problems, l.EndOffset, s.EndOffset)
 	}
 	compareGroups(t, l.Groups(), s.States(), im, goldenAnswers(t).Groups)
+}
+
+// offsetsWriter writes a partition of __consumer_offsets, a record a batch.
+type offsetsWriter struct {
+	log    []byte
+	offset int64
+}
+
+// text16 is a string as old schemas have it.
+func text16(s string) string { return string([]byte{byte(len(s) >> 8), byte(len(s))}) + s }
+
+func int64Bytes(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
+
+// record appends a record; a producer makes it one of a transaction.
+func (w *offsetsWriter) record(key, value []byte, producer *int64, control bool) {
+	batch := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: w.offset, TimestampMs: 1000 + w.offset, Key: key, Value: value}}})
+	if producer != nil {
+		batch[22] |= 0x10
+		if control {
+			batch[22] |= 0x20
+		}
+		binary.BigEndian.PutUint64(batch[43:], uint64(*producer))
+		binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], crc32.MakeTable(crc32.Castagnoli)))
+	}
+	w.log = append(w.log, batch...)
+	w.offset++
+}
+
+func commitKey(group string) []byte {
+	return []byte("\x00\x01" + text16(group) + text16("t") + "\x00\x00\x00\x00")
+}
+
+// commitValue is version 1: offset, metadata, commitTimestamp, expireTimestamp.
+func commitValue(offset, commitMs, expireMs int64) []byte {
+	return []byte("\x00\x01" + int64Bytes(offset) + text16("") + int64Bytes(commitMs) + int64Bytes(expireMs))
+}
+
+// play takes a word a record: c5 commits 5, x5/7 does in a transaction of producer 7, d deletes, C7 and A7 end that producer's
+// transaction, L5 is a commit of the legacy type, G1 a classic group of one member, G0 one of none, g its tombstone.
+func (w *offsetsWriter) play(t *testing.T, script string) {
+	for word := range strings.FieldsSeq(script) {
+		number, rest, _ := strings.Cut(word[1:], "/")
+		n, _ := strconv.ParseInt(number, 10, 64)
+		producer, _ := strconv.ParseInt(rest, 10, 64)
+		key, group := commitKey("g"), []byte("\x00\x02"+text16("g"))
+		switch word[0] {
+		case 'c':
+			w.record(key, commitValue(n, 5, -1), nil, false)
+		case 'x':
+			w.record(key, commitValue(n, 5, -1), &producer, false)
+		case 'd':
+			w.record(key, nil, nil, false)
+		case 'C':
+			w.record([]byte("\x00\x00\x00\x01"), []byte("\x00\x00\x00\x00\x00\x01"), &n, true)
+		case 'A':
+			w.record([]byte("\x00\x00\x00\x00"), []byte("\x00\x00\x00\x00\x00\x01"), &n, true)
+		case 'L':
+			w.record([]byte("\x00\x00"+string(key[2:])), []byte("\x00\x00"+int64Bytes(n)+text16("")+int64Bytes(5)), nil, false)
+		case 'G':
+			members := "\x00\x00\x00\x00"
+			if n > 0 {
+				members = "\x00\x00\x00\x01" + text16("m") + text16("client") + text16("/h") + "\x00\x00\x00\x09\x00\x00\x00\x09" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+			}
+			w.record(group, []byte("\x00\x02"+text16("consumer")+"\x00\x00\x00\x03"+text16("range")+text16("m")+int64Bytes(900)+members), nil, false)
+		case 'g':
+			w.record(group, nil, nil, false)
+		default:
+			t.Fatal(word)
+		}
+	}
+}
+
+func (w *offsetsWriter) partition(t *testing.T) *logdir.Partition {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "__consumer_offsets-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), w.log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return openPartition(t, dir)
+}
+
+func TestCommitsAndTransactions(t *testing.T) {
+	for _, test := range []struct{ script, want string }{
+		{"c1 c2", "2"},
+		{"c1 d", ""},
+		{"c1 x2/7", "1 2?"},
+		{"c1 x2/7 C7", "2"},
+		{"c1 x2/7 A7", "1"},
+		{"x2/7", "2?"},
+		{"x2/7 x3/8 C8", "3 2?"},
+		{"x2/7 c3 C7", "3"}, // the later commit stays
+		{"c3 x2/7 x4/7 C7", "4"},
+		{"x2/7 d C7", ""}, // a tombstone takes what is pending
+		{"x2/7 C8", "2?"},
+		{"L9", "9"},
+		{"L9 c4", "4"},
+		{"c4 L9", "9"},
+		{"c4 L9 d", ""},
+		{"x2/7 A7 x3/7", "3?"},
+	} {
+		w := &offsetsWriter{}
+		w.play(t, test.script)
+		l := FoldOffsets(w.partition(t), OffsetsOptions{})
+		var got []string
+		for _, g := range l.Groups() {
+			for _, c := range g.Offsets {
+				text := strconv.FormatInt(c.Offset, 10)
+				if c.Pending {
+					text += "?"
+				}
+				got = append(got, text)
+			}
+		}
+		if text := strings.Join(got, " "); text != test.want || len(l.Problems)+len(l.Lost) > 0 || l.EndOffset != w.offset {
+			t.Errorf("%s: %q, want %q; %v %v", test.script, text, test.want, l.Problems, l.Lost)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	for _, test := range []struct{ script, want string }{
+		{"c1 c5 c3", "commit -1 commit 1→5 reset 5→3"},
+		{"G1 c5 c9 G0 c20", "group commit -5 commit 5→9 group reset 9→20"},
+		{"c5 x9/7 C7", "commit -5 pending 5→9 committed 5→9"},
+		{"c5 x9/7 A7 d", "commit -5 pending 5→9 aborted 9→5 offset_deleted 5-"},
+		{"G0 c5 g", "group commit -5 group_removed"},
+	} {
+		w := &offsetsWriter{}
+		w.play(t, test.script)
+		var got []string
+		FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 1 << 40, Emit: func(e GroupEvent) {
+			text := e.What
+			switch {
+			case e.Before != nil && e.After != nil:
+				text += fmt.Sprintf(" %d→%d", e.Before.Offset, e.After.Offset)
+			case e.After != nil:
+				text += fmt.Sprintf(" -%d", e.After.Offset)
+			case e.Before != nil:
+				text += fmt.Sprintf(" %d-", e.Before.Offset)
+			}
+			got = append(got, text)
+		}}})
+		if text := strings.Join(got, " "); text != test.want {
+			t.Errorf("%s: %q, want %q", test.script, text, test.want)
+		}
+	}
+	w := &offsetsWriter{}
+	w.play(t, "c5 d")
+	last := ""
+	FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 10, Emit: func(e GroupEvent) { last = e.What }}})
+	if last != EventExpired {
+		t.Errorf("a tombstone after the retention is %q", last)
+	}
+}
+
+func TestUntilAPoint(t *testing.T) {
+	for _, test := range []struct {
+		until Point
+		want  int64
+	}{{Point{}, 3}, {Point{Given: true, Offset: 1}, 2}, {Point{Given: true, IsTime: true, TimeMs: 1000}, 1}, {Point{Given: true, IsTime: true, TimeMs: 1001}, 2}} {
+		w := &offsetsWriter{}
+		w.play(t, "c1 c2 c3")
+		if got := FoldOffsets(w.partition(t), OffsetsOptions{Until: test.until}).Groups()[0].Offsets[0].Offset; got != test.want {
+			t.Errorf("until %+v: %d, want %d", test.until, got, test.want)
+		}
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	const retention = 100
+	for _, test := range []struct {
+		script string
+		want   int64 // -1: never
+	}{{"c1", 105}, {"G0 c1", 1000}, {"G1 c1", -1}} {
+		w := &offsetsWriter{}
+		w.play(t, test.script)
+		g := FoldOffsets(w.partition(t), OffsetsOptions{}).Groups()[0]
+		ms, ok := g.ExpiresAt(&g.Offsets[0], retention)
+		if !ok {
+			ms = -1
+		}
+		if test.script == "G1 c1" {
+			// A member whose subscription cannot be read may read anything.
+			g.Members[0].regex = true
+			if ms, ok = g.ExpiresAt(&g.Offsets[0], retention); !ok {
+				ms = -1
+			}
+		}
+		if ms != test.want {
+			t.Errorf("%s: %d, want %d", test.script, ms, test.want)
+		}
+	}
+	w := &offsetsWriter{}
+	w.record(commitKey("g"), commitValue(1, 5, 77), nil, false)
+	g := FoldOffsets(w.partition(t), OffsetsOptions{}).Groups()[0]
+	if ms, ok := g.ExpiresAt(&g.Offsets[0], retention); !ok || ms != 77 {
+		t.Errorf("an expiry of its own: %d, %v", ms, ok)
+	}
+}
+
+// TestHolesInOffsets breaks batches: what stood before is unsure, what comes after is not, and a gap is no hole.
+func TestHolesInOffsets(t *testing.T) {
+	w := &offsetsWriter{}
+	w.record(commitKey("a"), commitValue(1, 5, -1), nil, false)
+	broken := len(w.log)
+	w.record(commitKey("b"), commitValue(1, 5, -1), nil, false)
+	w.offset += 10 // the cleaner was here
+	w.record(commitKey("c"), commitValue(1, 5, -1), nil, false)
+	whole := FoldOffsets(w.partition(t), OffsetsOptions{})
+	if len(whole.Lost) > 0 || whole.EndOffset != 13 {
+		t.Errorf("a gap is a hole: %v, end %d", whole.Lost, whole.EndOffset)
+	}
+	w.log[broken+70] ^= 1
+	l := FoldOffsets(w.partition(t), OffsetsOptions{})
+	if len(l.Lost) != 1 || l.Lost[0] != (Lost{First: 1, Last: 11}) || !l.Unsure(0) || l.Unsure(12) {
+		t.Errorf("lost %v, unsure %v %v", l.Lost, l.Unsure(0), l.Unsure(12))
+	}
+	if groups := l.Groups(); len(groups) != 2 || !l.UnsureGroup(groups[0]) {
+		t.Errorf("%d groups", len(groups))
+	}
+}
+
+func TestOffsetsPartition(t *testing.T) {
+	for id, want := range map[string]int32{"my-group": 12, "spec-g": 1, "console-consumer-1": 24, "é-grp": 17, "polygenelubricants": 0} {
+		if got := OffsetsPartition(id, 50); got != want {
+			t.Errorf("%s is in partition %d, want %d", id, got, want)
+		}
+	}
+}
+
+// FuzzOffsets folds damaged logs: nothing may panic.
+func FuzzOffsets(f *testing.F) {
+	f.Add(fixture.Data(f, "4.4.0/internal/__consumer_offsets-0/00000000000000000000.log"))
+	f.Add(fixture.Data(f, "4.4.0/internal/__share_group_state-0/00000000000000000000.log"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := &offsetsWriter{log: data}
+		p := w.partition(t)
+		FoldOffsets(p, OffsetsOptions{History: &History{Emit: func(GroupEvent) {}}}).Groups()
+		FoldShareState(p, OffsetsOptions{}).States()
+	})
+}
+
+// BenchmarkFoldOffsets folds commits of a hundred groups of ten partitions.
+func BenchmarkFoldOffsets(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "__consumer_offsets-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	var log []byte
+	for offset := int64(0); len(log) < 64<<20; {
+		var records []fixture.Record
+		group := fmt.Sprintf("group-%d", offset/10%100)
+		for i := range 10 {
+			key := []byte("\x00\x01" + text16(group) + text16("some-topic") + "\x00\x00\x00" + string(rune(i)))
+			records = append(records, fixture.Record{Offset: offset, TimestampMs: offset, Key: key, Value: commitValue(offset, offset, -1)})
+			offset++
+		}
+		log = fixture.AppendBatch(log, fixture.Batch{Records: records})
+	}
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), log, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	p := openPartition(b, dir)
+	b.SetBytes(int64(len(log)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if l := FoldOffsets(p, OffsetsOptions{}); len(l.live) != 1000 {
+			b.Fatalf("%d keys", len(l.live))
+		}
+	}
 }

@@ -44,7 +44,7 @@ func FoldImage(p *logdir.Partition, o FoldOptions) (*Image, error) {
 	}
 	r.end()
 	if !found && r.image.EndOffset == 0 && (o.Before == nil || *o.Before > 0) {
-		return nil, errors.Join(append([]error{fmt.Errorf("%s: there is no metadata in it", p.Display)}, r.problems...)...)
+		return nil, r.nothing()
 	}
 	return r.image, nil
 }
@@ -64,7 +64,7 @@ func ReadImageFile(f *logdir.File, o FoldOptions) (*Image, error) {
 	}
 	r.end()
 	if len(r.image.things) == 0 && r.image.EndOffset == 0 {
-		return nil, errors.Join(append([]error{fmt.Errorf("%s: there is no metadata in it", f.Display)}, r.problems...)...)
+		return nil, r.nothing()
 	}
 	return r.image, nil
 }
@@ -127,6 +127,14 @@ func (r *imageReader) problem(err error) {
 
 func (r *imageReader) problemf(text string, args ...any) {
 	r.problem(fmt.Errorf("%s: %w", r.dir, fmt.Errorf(text, args...)))
+}
+
+// nothing is the error of a log of which nothing could be read.
+func (r *imageReader) nothing() error {
+	if len(r.problems) > 0 {
+		return fmt.Errorf("there is no metadata in it: %w", r.problems[0])
+	}
+	return fmt.Errorf("%s: there is no metadata in it", r.dir)
 }
 
 // begin reads the newest snapshot that is complete, and reports whether there is one. One that is damaged is taken only

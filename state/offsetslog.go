@@ -70,6 +70,7 @@ type offsetsWatcher interface {
 
 // OffsetsOptions say how far a partition of __consumer_offsets is folded.
 type OffsetsOptions struct {
+	From     int64                  // the log start offset: records below it do not count
 	Until    Point                  // records behind it do not count
 	Progress func(bytes int64)      // nil: nobody asks
 	History  *History               // nil: nobody asks
@@ -85,7 +86,7 @@ func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 		o.History.log = l
 		l.watch = o.History
 	}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), until: o.Until, progress: o.Progress, stop: o.Stop}
+	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until, progress: o.Progress, stop: o.Stop}
 	r.read(logsOf(p.All()), l.batch)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
@@ -231,6 +232,8 @@ func groupOfKey(key string) (string, bool) {
 // logReader reads the records of a log in order, over holes.
 type logReader struct {
 	records  *format.RecordReader
+	record   format.Record
+	from     int64
 	until    Point
 	progress func(int64)
 	stop     func() bool
@@ -247,7 +250,7 @@ type logReader struct {
 func (r *logReader) read(files []*logdir.File, fn func(*format.Batch, *format.Record)) {
 	for i, f := range files {
 		if i == 0 {
-			r.end = f.Name.Base
+			r.end = max(f.Name.Base, r.from)
 		}
 		if r.damaged {
 			r.lose(f.Name.Base)
@@ -320,12 +323,12 @@ func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch
 	if r.damaged {
 		r.lose(b.BaseOffset)
 	}
-	var rec format.Record
-	for r.records.Reset(b); r.records.Next(&rec); {
-		if r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime && rec.Timestamp > r.until.TimeMs) {
+	rec := &r.record
+	for r.records.Reset(b); r.records.Next(rec); {
+		if rec.Offset < r.from || r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime && rec.Timestamp > r.until.TimeMs) {
 			continue
 		}
-		fn(b, &rec)
+		fn(b, rec)
 		r.end = max(r.end, rec.Offset+1)
 	}
 	if err := r.records.Err(); err != nil {

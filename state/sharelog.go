@@ -41,7 +41,7 @@ type ShareLog struct {
 // replaces, an update changes what it names.
 func FoldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
 	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), until: o.Until, progress: o.Progress, stop: o.Stop}
+	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until, progress: o.Progress, stop: o.Stop}
 	r.read(logsOf(p.All()), l.record)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
