@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kseg/format"
 	"kseg/logdir"
 	"kseg/ls"
 	"kseg/render"
@@ -112,8 +113,12 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	}
 	group := o.group()
 	brokers := brokers{cluster: cluster, dirs: map[*logdir.LogDir]*broker{}}
+	settings, err := brokers.prepare(set, o.BrokerConfig)
+	if err != nil {
+		return err
+	}
 	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group,
-		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: brokers.prepare(set),
+		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: settings,
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})
 	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete}
 	var dirs []*ls.Dir
@@ -230,8 +235,16 @@ type brokers struct {
 	dirs    map[*logdir.LogDir]*broker
 }
 
-// prepare reads what is known of all log directories, and returns a function that is safe for several goroutines.
-func (b *brokers) prepare(set *logdir.Set) func(dir *logdir.LogDir) *state.Settings {
+// prepare reads what is known of all log directories, with the server.properties of that name ("": none), and returns a function
+// that is safe for several goroutines.
+func (b *brokers) prepare(set *logdir.Set, server string) (func(dir *logdir.LogDir) *state.Settings, error) {
+	var properties []format.Property
+	if server != "" {
+		var err error
+		if properties, err = readProperties(server); err != nil {
+			return nil, err
+		}
+	}
 	dirs := []*logdir.LogDir{nil}
 	for _, op := range set.Operands {
 		if op.LogDir != nil {
@@ -246,8 +259,13 @@ func (b *brokers) prepare(set *logdir.Set) func(dir *logdir.LogDir) *state.Setti
 			one.node = ls.Some(int64(one.settings.NodeID))
 		}
 		b.dirs[d] = one
+		if server != "" {
+			if err := one.settings.UseServerProperties(properties); err != nil {
+				return nil, fmt.Errorf("%s: %w", server, err)
+			}
+		}
 	}
-	return func(dir *logdir.LogDir) *state.Settings { return b.dirs[dir].settings }
+	return func(dir *logdir.LogDir) *state.Settings { return b.dirs[dir].settings }, nil
 }
 
 func (b *brokers) node(dir *logdir.LogDir) ls.Maybe { return b.dirs[dir].node }

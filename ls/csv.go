@@ -4,7 +4,7 @@ import "slices"
 
 // The columns of -o csv, by the names of JSON.
 var (
-	csvSums = []string{"segments", "size", "allocated", "linked_size", "log_size", "records", "records_exact", "first_timestamp",
+	csvSums = []string{"segments", "size", "allocated", "linked_size", "log_size", "records", "records_exact", "unread", "first_timestamp",
 		"last_timestamp", "index_slack", "maps", "age_ms"}
 	csvStats = []string{"stats.batches", "stats.bytes", "stats.batch_bytes.mean", "stats.batch_bytes.p50", "stats.batch_bytes.p99",
 		"stats.batch_bytes.max", "stats.batch_records.mean", "stats.batch_records.p50", "stats.batch_records.p99", "stats.batch_records.max",

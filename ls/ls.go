@@ -116,6 +116,7 @@ type Sums struct {
 	Maps                 int64  // mappings of a broker that has all segments open
 	Stats                *Stats // nil if it was not asked for
 	Repacked             *Repacked
+	Unread               int64 // directories and logs that could not be read
 }
 
 // Add adds the parts of a whole.
@@ -131,6 +132,7 @@ func (s *Sums) Add(o *Sums) {
 	s.FirstMs, s.LastMs = s.FirstMs.least(o.FirstMs), s.LastMs.most(o.LastMs)
 	s.Slack += o.Slack
 	s.Maps += o.Maps
+	s.Unread += o.Unread
 	if o.Repacked != nil {
 		if s.Repacked == nil {
 			s.Repacked = &Repacked{}

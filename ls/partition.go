@@ -49,6 +49,7 @@ type Segment struct {
 	FirstMs, LastMs           Maybe
 	Records                   int64
 	Estimated                 bool
+	Unread                    bool // the log could not be read
 	Batches                   Maybe
 }
 
@@ -63,6 +64,9 @@ func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 	}
 	defer dir.Forget()
 	p.Partitions = 1
+	if len(p.Problems) > 0 {
+		p.Unread = 1
+	}
 	l.describe(p, dir)
 	p.count(l, dir)
 	r.counter = nil
@@ -71,7 +75,9 @@ func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 		r.counter = &counter{Stats: p.Stats, by: l.Group, read: l.Records, records: r.records, days: map[int64]int64{}}
 	}
 	for _, seg := range dir.Segments {
-		p.segment(l, r, seg)
+		if seg.Log.Irregular() == nil { // that has been said, and a broker ignores it
+			p.segment(l, r, seg)
+		}
 	}
 	if l.WhatIf != nil {
 		p.repack(l.WhatIf, r, dir.Segments)
@@ -145,7 +151,7 @@ func (p *Partition) count(l *Lister, dir *logdir.Partition) {
 
 // segment adds a segment.
 func (p *Partition) segment(l *Lister, r *reader, seg *logdir.Segment) {
-	s := Segment{Base: seg.Base, Size: seg.Log.Size, Allocated: seg.Log.Allocated, Active: seg.Next == nil}
+	s := Segment{Base: seg.Base, Size: seg.Log.Size, Allocated: seg.Log.Allocated, Active: last(seg)}
 	for _, f := range []*logdir.File{seg.Index, seg.TimeIndex, seg.TxnIndex, seg.Snapshot} {
 		if f != nil {
 			s.IndexSize += f.Size
@@ -162,6 +168,9 @@ func (p *Partition) segment(l *Lister, r *reader, seg *logdir.Segment) {
 	p.Slack += s.Slack
 	p.Records += s.Records
 	p.Estimated = p.Estimated || s.Estimated
+	if s.Unread {
+		p.Unread++
+	}
 	p.FirstMs, p.LastMs = p.FirstMs.least(s.FirstMs), p.LastMs.most(s.LastMs)
 	p.FirstOffset, p.LastOffset = p.FirstOffset.least(s.FirstOffset), p.LastOffset.most(s.LastOffset)
 	if s.Active {
@@ -170,6 +179,16 @@ func (p *Partition) segment(l *Lister, r *reader, seg *logdir.Segment) {
 	if l.Segments {
 		p.Segments = append(p.Segments, s)
 	}
+}
+
+// last reports whether no other segment follows, but what is none.
+func last(seg *logdir.Segment) bool {
+	for next := seg.Next; next != nil; next = next.Next {
+		if next.Log.Irregular() == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // mayDelete reports whether retention may delete segments of the topic; where the policy is not known it may.

@@ -50,7 +50,41 @@ func (r *reader) segment(s *Segment, seg *logdir.Segment, each bool) []logdir.Pr
 		s.LastMs = s.LastMs.most(times.lastMs)
 	}
 	note(seg.Log, err)
+	if err != nil {
+		s.unread(seg)
+	}
 	return problems
+}
+
+// unread says of a log that could not be read what its name and the next segment's tell.
+func (s *Segment) unread(seg *logdir.Segment) {
+	s.Unread = true
+	if seg.Next != nil {
+		s.FirstOffset, s.LastOffset = Some(seg.Base), Some(seg.Next.Base-1)
+		s.Records, s.Estimated = max(seg.Next.Base-seg.Base, 0), true
+	}
+}
+
+// written is data without the zeros behind the last batch, where these are a hole: a preallocated log may be one of gigabytes.
+func written(log *logdir.File, data []byte) ([]byte, error) {
+	if log.Allocated >= log.Size {
+		return data, nil
+	}
+	end := int64(0)
+	err := log.Peek(func(p logdir.Peek) (err error) {
+		end, err = p.DataEnd()
+		return err
+	})
+	// The last batch may end in zeros itself, so its header counts.
+	pos := int64(0)
+	for pos < end {
+		size, err := format.EntrySize(data, pos)
+		if err != nil {
+			return data[:end], nil
+		}
+		pos += size
+	}
+	return data[:min(pos, int64(len(data)))], err
 }
 
 // whole reads a log into memory and all its headers.
@@ -124,6 +158,10 @@ func (r *reader) wrapper(b *format.Batch) (first, n int64) {
 // ends reads the first batch of a large log, and the last if nothing else tells where the log ends.
 func (r *reader) ends(s *Segment, seg *logdir.Segment, index slots, each bool) error {
 	return seg.Log.View(func(data []byte) error {
+		data, err := written(seg.Log, data)
+		if err != nil {
+			return err
+		}
 		b, err := format.DecodeBatch(data, 0)
 		if err != nil || !b.Plausible() {
 			return r.scan(s, data) // damage at the start, or nothing but zeros: what can be read is found

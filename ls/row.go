@@ -131,7 +131,7 @@ func (r *Row) Cells(st Style) []string {
 
 func (t *Topic) cells(st Style) []string {
 	s := &t.Sums
-	return []string{render.Escaped(t.Name), render.Count(s.Partitions), render.Count(s.Segments), records(s.Records, s.Estimated),
+	return []string{render.Escaped(t.Name), render.Count(s.Partitions), render.Count(s.Segments), records(s.Records, s.Estimated, s.Unread > 0),
 		render.Bytes(s.Usage.Bytes + s.Linked.Bytes), render.Bytes(s.Usage.Allocated + s.Linked.Allocated), size(s.Slack),
 		minute(s.LastMs), age(s.LastMs, st), render.Escaped(t.Policy), t.ID}
 }
@@ -143,7 +143,7 @@ func (p *Partition) cells(st Style) []string {
 		name = p.Name
 	}
 	return []string{render.Escaped(name), render.Count(s.Segments), number(p.FirstOffset), number(p.LastOffset),
-		records(s.Records, s.Estimated), render.Bytes(s.Usage.Bytes + s.Linked.Bytes), render.Bytes(s.Usage.Allocated + s.Linked.Allocated),
+		records(s.Records, s.Estimated, s.Unread > 0), render.Bytes(s.Usage.Bytes + s.Linked.Bytes), render.Bytes(s.Usage.Allocated + s.Linked.Allocated),
 		size(s.Slack), number(p.Active), minute(s.LastMs), age(s.LastMs, st), render.Escaped(p.Policy), p.TopicID, render.Escaped(p.Dir)}
 }
 
@@ -157,14 +157,19 @@ func (r *Row) segmentCells(st Style) []string {
 	if s.LastMs.OK && s.LastMs.N > st.NowMs {
 		newest = st.Theme.Look(newest)
 	}
-	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset), records(s.Records, s.Estimated),
+	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset), records(s.Records, s.Estimated, s.Unread),
 		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack)}
 }
 
-// records writes a count; one that comes from offsets is an upper bound.
-func records(n int64, estimated bool) string {
-	if estimated {
+// records writes a count; one that comes from offsets is an upper bound, and one that lacks what could not be read a lower one.
+func records(n int64, estimated, unread bool) string {
+	switch {
+	case estimated && unread:
+		return "~ " + render.Count(n)
+	case estimated:
 		return "≤ " + render.Count(n)
+	case unread:
+		return "≥ " + render.Count(n)
 	}
 	return render.Count(n)
 }

@@ -275,6 +275,10 @@ const windowBytes = 4 << 20
 // headers reads all headers of a log that is too large to be read whole.
 func (r *reader) headers(s *Segment, log *logdir.File) error {
 	return log.View(func(data []byte) error {
+		data, err := written(log, data)
+		if err != nil {
+			return err
+		}
 		s.Batches = Some(0)
 		sc := format.NewScanner(data, 0, s.Base)
 		start, end := int64(0), int64(0)

@@ -136,10 +136,11 @@ func (p *Partition) repack(w *WhatIf, r *reader, segments []*logdir.Segment) {
 		if w.Sample > 0 && total > 0 {
 			quota = max(1, int64(float64(w.Sample)*float64(seg.Log.Size)/float64(total)))
 		}
-		err := seg.Log.View(func(data []byte) error { return k.segment(r, data, seg.Base, quota) })
-		if err != nil && seg.Log.Irregular() == nil {
-			p.problem(seg.Log.Display, err)
+		if seg.Log.Irregular() != nil {
+			continue
 		}
+		err := seg.Log.View(func(data []byte) error { return k.segment(r, seg.Log, data, seg.Base, quota) })
+		p.problem(seg.Log.Display, err)
 	}
 	if err := k.close(); err != nil {
 		p.problem(p.Display, err)
@@ -152,7 +153,11 @@ func (p *Partition) repack(w *WhatIf, r *reader, segments []*logdir.Segment) {
 const stretches = 16
 
 // segment sends the records of a segment, or of quota batches of it.
-func (k *packer) segment(r *reader, data []byte, base, quota int64) error {
+func (k *packer) segment(r *reader, log *logdir.File, data []byte, base, quota int64) error {
+	data, err := written(log, data)
+	if err != nil {
+		return err
+	}
 	var at []int64
 	for sc := format.NewScanner(data, 0, base); sc.Next(); {
 		if b := sc.Batch(); b != nil && !b.Control() && b.Count != 0 {
