@@ -65,7 +65,7 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 }
 
 func loadCleanerSegment(seg *logdir.Segment, interval int64) (CleanerSegment, error) {
-	s := CleanerSegment{Base: seg.Base, Size: seg.Log.Size, ModMs: seg.Log.ModTime.UnixMilli(), Log: seg.Log}
+	s := CleanerSegment{Base: seg.Base, Size: seg.Log.Size, ModMs: seg.Log.ModTime.UnixMilli(), Log: seg.Log, Index: seg.Index}
 	s.LargestMs = s.ModMs
 	indexed := seg.Index != nil && seg.TimeIndex != nil
 	err := seg.Log.View(func(data []byte) error {

@@ -42,11 +42,11 @@ type stretch struct {
 // runBytes is about how many bytes a run has: few enough that they stay in the processor's cache.
 const runBytes = 512 << 10
 
-// cut finds the runs of a segment by hopping from header to header. Where a header leads nowhere the last one has all the rest.
-func cut(seg *CleanerSegment, data []byte) []stretch {
+// cut finds the runs of a segment from a position on by hopping from header to header. Where a header leads nowhere the last one has all the rest.
+func cut(seg *CleanerSegment, data []byte, start int64) []stretch {
 	var runs []stretch
 	size := int64(len(data))
-	for from := int64(0); from < size; {
+	for from := start; from < size; {
 		to := from
 		for to < size && to-from < runBytes {
 			n, err := format.EntrySize(data, to)
@@ -71,8 +71,8 @@ type runResult struct {
 
 var results = sync.Pool{New: func() any { return &runResult{} }}
 
-// eachLooked looks at all batches of a segment, with so many workers, and hands them to fold in order.
-func (c *cleaning) eachLooked(seg *CleanerSegment, look func(l *looker, b *looked, r *runResult), fold func(b *looked) error) error {
+// eachLooked looks at the batches of a segment from a position on, with so many workers, and hands them to fold in order.
+func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *looker, b *looked, r *runResult), fold func(b *looked) error) error {
 	return seg.Log.View(func(data []byte) error {
 		ctx, cancel := context.WithCancel(c.ctx)
 		defer cancel()
@@ -81,7 +81,7 @@ func (c *cleaning) eachLooked(seg *CleanerSegment, look func(l *looker, b *looke
 			l.filter.records = l.records
 			return func(r stretch) *runResult { return l.run(r, look) }
 		}
-		runs, jobs := cut(seg, data), max(c.Jobs, 1)
+		runs, jobs := cut(seg, data, start), max(c.Jobs, 1)
 		if len(runs) < 4 {
 			jobs = 1
 		}
@@ -139,7 +139,7 @@ func (l *looker) run(r stretch, look func(l *looker, b *looked, res *runResult))
 
 // lookKeys collects the records that go into the map.
 func (l *looker) lookKeys(b *looked, res *runResult, from int64) {
-	if b.Control() || b.LastOffset < from {
+	if b.Control() {
 		return
 	}
 	first := len(res.keys)

@@ -177,9 +177,13 @@ func (c *cleaning) buildMap() error {
 	from, to := c.Range.FirstDirty, c.Range.CleanTo
 	dirty := c.log.between(min(from, to), to)
 	c.txns = newCleanedTxns(func(format.AbortedTxn) error { return nil })
-	c.txns.add(abortedIn(c.log.Segments, from, to))
+	c.txns.add(c.log.abortedIn(from, to))
 	for i := range dirty {
-		err := c.eachLooked(&dirty[i], func(l *looker, b *looked, r *runResult) { l.lookKeys(b, r, from) },
+		seek, err := dirty[i].seek(from, c.Settings.IndexInterval)
+		if err != nil {
+			return err
+		}
+		err = c.eachLooked(&dirty[i], seek, func(l *looker, b *looked, r *runResult) { l.lookKeys(b, r, from) },
 			func(b *looked) error { return c.mapBatch(&dirty[i], b) })
 		if errors.Is(err, errFull) {
 			c.round.MapFull = true
@@ -198,8 +202,6 @@ func (c *cleaning) buildMap() error {
 
 func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 	switch {
-	case b.LastOffset < c.Range.FirstDirty:
-		return nil
 	case b.Control():
 		err := b.err
 		if err == nil {
@@ -219,8 +221,29 @@ func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 			return stopAt(seg, b.Pos, b.err)
 		}
 	}
-	c.keys.latest = b.LastOffset
+	if b.LastOffset >= c.Range.FirstDirty {
+		c.keys.latest = b.LastOffset
+	}
 	return nil
+}
+
+// seek is the position at which a cleaner begins to read for records from an offset on, by the index.
+func (s *CleanerSegment) seek(offset, interval int64) (pos int64, err error) {
+	if offset <= s.Base {
+		return 0, nil
+	}
+	if s.Index != nil {
+		err = s.Index.View(func(raw []byte) error {
+			pos = int64(format.NewOffsetIndex(raw, s.Base).Lookup(offset).Position)
+			return nil
+		})
+	} else {
+		err = s.Log.View(func(data []byte) error {
+			pos = int64(rebuiltIndex(data, s.Base, interval).OffsetIndex().Lookup(offset).Position)
+			return nil
+		})
+	}
+	return max(pos, 0), err
 }
 
 // parseControlType reads the key of a control record (ControlRecordType.parse).
@@ -255,11 +278,11 @@ func (c *cleaning) cleanGroups() error {
 					return err
 				}
 			}
-			c.txns.add(abortedIn(l.Segments, seg.Base, upper))
+			c.txns.add(l.abortedIn(seg.Base, upper))
 			c.filter.keepLegacy = seg.ModMs > legacyHorizon
 			c.round.Segments = append(c.round.Segments, SegmentRound{Base: seg.Base, Size: seg.Size, Into: segments[0].Base})
 			c.segment = &c.round.Segments[len(c.round.Segments)-1]
-			err := c.eachLooked(seg, func(l *looker, b *looked, _ *runResult) { l.lookFate(b) },
+			err := c.eachLooked(seg, 0, func(l *looker, b *looked, _ *runResult) { l.lookFate(b) },
 				func(b *looked) error { return c.cleanBatch(seg, b) })
 			if err != nil {
 				return err

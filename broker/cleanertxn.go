@@ -83,9 +83,11 @@ func (c *cleanedTxns) control(b *format.Batch, typ int16, present bool) (bool, e
 	return false, nil
 }
 
-// abortedIn are the aborted transactions that have to do with offsets from from up to, not including, to, read from the
-// transaction indexes of the segment in which from lies and those after it (LocalLog.collectAbortedTransactions).
-func abortedIn(segments []CleanerSegment, from, to int64) []format.AbortedTxn {
+// abortedIn are the aborted transactions that begin below to, read from the transaction indexes of the segment in which from lies
+// and those after it (LocalLog.collectAbortedTransactions). Kafka leaves out only those that ended below the log start: one of a
+// producer that ended before from counts as well, until the next marker of the producer that the cleaner comes to.
+func (l *CleanerLog) abortedIn(from, to int64) []format.AbortedTxn {
+	segments := l.Segments
 	at, ok := slices.BinarySearchFunc(segments, from, func(s CleanerSegment, offset int64) int {
 		switch {
 		case s.Base < offset:
@@ -101,7 +103,7 @@ func abortedIn(segments []CleanerSegment, from, to int64) []format.AbortedTxn {
 	var list []format.AbortedTxn
 	for _, seg := range segments[max(at, 0):] {
 		for _, t := range seg.Aborted {
-			if t.LastOffset >= from && t.FirstOffset < to {
+			if t.LastOffset >= l.StartOffset && t.FirstOffset < to {
 				list = append(list, t)
 			}
 			if t.LastStableOffset >= to {
