@@ -88,7 +88,8 @@ func (h *Holes) Batch(b *format.Batch) bool {
 		return false
 	}
 	h.Compacted = h.Compacted || cleaned(b)
-	if b.BaseOffset > h.Next {
+	// A wrapper of magic 0 or 1 has the offset of its last message only.
+	if b.BaseOffset > h.Next && (h.damaged || b.Count >= 0) {
 		h.lose(b.BaseOffset - 1)
 	}
 	h.damaged = false

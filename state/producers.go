@@ -41,7 +41,7 @@ type Producers struct {
 	// Unusable are snapshots that a broker would have begun with, but for what is wrong with them; it deletes them.
 	Unusable []logdir.Problem
 	// Trusting is set if the broker takes an empty state without reading the log, since it was stopped cleanly and there is no
-	// snapshot.
+	// snapshot, though the log is of a time when brokers wrote some.
 	Trusting bool
 	// Lost are the offsets at or above From of which nothing is known, in order. What they held may change the state.
 	Lost []Lost
@@ -92,6 +92,8 @@ type loader struct {
 	segments []*logdir.Segment
 	out      *Producers
 	cut      []Lost // what a broker cuts off though it is there
+	modern   bool   // the last batch is of a magic that knows producers
+	spoiled  bool   // the log ends in something that is damaged
 	// start is the checkpoint of the log start as a broker knows it while it recovers segments.
 	start int64
 	// undecided is the first offset of the earliest transaction that ended in a marker which is not replicated yet.
@@ -124,9 +126,11 @@ func (l *loader) bounds() error {
 // entry of the index leads nowhere, that is the beginning of the segment, and its records are overwritten.
 func (l *loader) logEnd(last *logdir.Segment) (int64, error) {
 	end := last.Base
-	err := ReadBatches(l.ctx, last, math.MaxInt64, nil, func(b *format.Batch, _ *format.Hole) bool {
-		if b != nil && (l.options.Clean || b.Valid()) {
+	err := ReadBatches(l.ctx, last, math.MaxInt64, nil, func(b *format.Batch, h *format.Hole) bool {
+		l.spoiled = b == nil && h.Kind == format.Damage || b != nil && !b.Valid()
+		if b != nil && (l.options.Clean || !l.spoiled) {
 			end = max(end, b.NextOffset())
+			l.modern = !b.Legacy()
 		}
 		return true
 	})
@@ -181,7 +185,7 @@ func (l *loader) begin(p *logdir.Partition) {
 	if i := slices.IndexFunc(l.segments, l.recovers); i >= 0 {
 		files, above, upTo = snapshots(p), l.start, l.segments[i].Base
 	} else if len(files) == 0 && l.options.Clean {
-		out.Trusting, above = true, out.LogEnd
+		out.Trusting, above = l.modern, out.LogEnd
 	}
 	l.empty(above)
 	if out.LogEnd == out.LogStart {
@@ -260,6 +264,7 @@ func (l *loader) replay() error {
 	out := l.out
 	defer func() { out.Lost = append(out.Lost, l.cut...) }()
 	if out.From >= out.LogEnd {
+		l.spoil()
 		return nil
 	}
 	holes := Holes{Next: out.From, Compacted: l.options.Compacted}
@@ -302,7 +307,16 @@ func (l *loader) replay() error {
 		kept = kept || out.End() > l.start
 	}
 	out.Lost = holes.End()
+	l.spoil()
 	return failed
+}
+
+// spoil notes that the log ends in something damaged, where that was not read.
+func (l *loader) spoil() {
+	out := l.out
+	if n := len(out.Lost); l.spoiled && (n == 0 || !out.Lost[n-1].Open) {
+		out.Lost = append(out.Lost, Lost{First: out.LogEnd, Open: true})
+	}
 }
 
 func lastIndexFunc[T any](list []T, is func(T) bool) int {

@@ -174,3 +174,14 @@ func TestSnapshotRemembersWhatIsBelowTheLogStart(t *testing.T) {
 	}
 	contains(t, text(r), "no record of it is left in the log", "its first record is below the log start 20: what remembers it is 00000000000000000022.snapshot")
 }
+
+func TestGarbageBehindTheLog(t *testing.T) {
+	p := newPartition(t, data(0, 1), mark(2, 1, false))
+	if r := p.judge(Options{}); len(r.Missing) > 0 || r.LastStable != 3 {
+		t.Errorf("%d is stable, lost %v", r.LastStable, r.Missing)
+	}
+	p.write("ledger-0/"+format.SegmentFileName(3, format.KindLog), []byte(strings.Repeat("no batch ", 40)))
+	if r := p.judge(Options{}); len(r.Missing) != 1 || r.Missing[0] != (state.Lost{First: 3, Open: true}) {
+		t.Errorf("lost %v", r.Missing)
+	}
+}
