@@ -68,7 +68,7 @@ type batchPass struct {
 	batch *format.Batch
 	// records is what reading the records gave; nil below level Records, and if they were not read.
 	records *recordFacts
-	run     *run
+	run     *looked
 }
 
 // found adds a finding about the batch, or a part of it.

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // partition is the pass over one partition.
@@ -16,7 +17,8 @@ type partition struct {
 	dir      *logdir.Partition
 	name     string
 	segments []*segment
-	worker   *worker // for the stretches that are gone through slowly
+	opens    *walk.Log // the moment before its segments, when it is listed
+	worker   *worker   // for the stretches that are gone through slowly
 	reader   *format.RecordReader
 
 	followers []follower
@@ -66,6 +68,7 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 		p.root = dir.Parent.Display
 	}
 	p.take(dir)
+	p.opens = &walk.Log{Open: p.list}
 	return p
 }
 
@@ -84,7 +87,7 @@ func (p *partition) take(dir *logdir.Partition) {
 	}
 	for _, s := range dir.Segments {
 		p.segments = append(p.segments, &segment{part: p, dir: s, log: s.Log, base: s.Base, last: s.Next == nil,
-			firstOffset: -1, nextOffset: s.Base, maxTimestamp: -1, legacyOnly: true})
+			walk: &walk.Log{File: s.Log, Base: s.Base}, firstOffset: -1, nextOffset: s.Base, maxTimestamp: -1, legacyOnly: true})
 	}
 }
 
@@ -126,8 +129,11 @@ func (p *partition) coordinator() bool {
 func (p *partition) inUse() bool { return p.dir.Suffix == "" }
 
 // run walks all segments, then runs the checks that look at the whole.
-func (p *partition) run(src source) error {
-	if src.open(p); p.gone || p.dir.ListErr != nil && len(p.dir.All()) == 0 {
+func (p *partition) run(src *walk.Walker[looked]) error {
+	if err := src.Log(p.opens, nil); err != nil {
+		return err
+	}
+	if p.gone || p.dir.ListErr != nil && len(p.dir.All()) == 0 {
 		return p.driver.ctx.Err() // that a directory cannot be listed does not make it empty
 	}
 	p.compacted = p.cleaned() || p.dir.Topic == "__consumer_offsets" || p.dir.Topic == "__transaction_state"
@@ -138,7 +144,7 @@ func (p *partition) run(src source) error {
 		}
 	}
 	for _, seg := range p.segments {
-		if err := p.walk(seg, src); err != nil {
+		if err := p.read(seg, src); err != nil {
 			if p.driver.ctx.Err() != nil {
 				return err
 			}

@@ -1,12 +1,14 @@
 package verify
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // segment is what a pass learns of one segment.
@@ -25,8 +27,8 @@ type segment struct {
 	nextOffset       int64 // behind the last batch that can be trusted; base if there is none
 	maxTimestamp     int64
 	size             int64 // bytes that were looked at
-	cuts             *cuts // where its runs begin, if several goroutines look at them
-	legacyOnly       bool  // all batches are of magic 0
+	walk             *walk.Log
+	legacyOnly       bool // all batches are of magic 0
 	tail             *format.Hole
 	tailFinding      *Finding
 	reached          int64 // the last offset that an index shows to have been there
@@ -76,9 +78,8 @@ func views(files []*logdir.File, failed func(*logdir.File, error), fn func([][]b
 	return open(0)
 }
 
-// walk goes through one segment in order: the runs of the workers as long as all is well, and slowly, hole by hole, where
-// it is not.
-func (p *partition) walk(seg *segment, src source) error {
+// read goes through one segment in order.
+func (p *partition) read(seg *segment, src *walk.Walker[looked]) error {
 	// A broker writes to the log first: indexes that are looked for after it know all that is in it, or more.
 	return seg.log.View(func(data []byte) error {
 		seg.findIndexes()
@@ -88,9 +89,11 @@ func (p *partition) walk(seg *segment, src source) error {
 			for _, f := range p.followers {
 				f.begin(seg)
 			}
-			if err := p.walkRuns(seg, data, src); err != nil {
+			o := ordered{p: p, seg: seg, data: data}
+			if err := src.Log(seg.walk, o.take); err != nil {
 				return err
 			}
+			seg.size = int64(len(data))
 			for _, f := range p.followers {
 				f.end(seg)
 			}
@@ -105,55 +108,65 @@ func (s *segment) findIndexes() {
 	s.dir.TxnIndex = s.log.SiblingNow(format.KindTxnIndex)
 }
 
-func (p *partition) walkRuns(seg *segment, data []byte, src source) error {
-	pos, done := int64(0), false
-	for !done {
-		r := src.next(seg, data)
-		done = r.last
-		if err := p.driver.ctx.Err(); err != nil {
-			return err
-		}
-		if r.err == nil && r.to > int64(len(data)) {
-			r.err = shrunk(seg.log, r.to, len(data))
-		}
-		if r.err != nil {
-			return r.err
-		}
-		switch {
-		case r.from == pos:
-			p.takeRun(seg, data, r)
-			pos = r.stop
-		case r.to <= pos && !done:
-			continue
-		}
-		if pos < r.to {
-			pos = p.walkSlowly(seg, data, pos, r.to)
-		}
-		p.progress(r.to - r.from)
-	}
-	seg.size = int64(len(data))
-	return nil
+// ordered takes the batches of a segment in order.
+type ordered struct {
+	p       *partition
+	seg     *segment
+	data    []byte
+	held    format.Batch // the last one, if it is not sound, until it is known what follows it
+	holding bool
+	own     looked // for what is looked at once more
 }
 
-// takeRun feeds the batches of a run, which are all sound, to what looks at them in order. The mapping that the worker
-// saw may be gone, so they get their bytes anew.
-func (p *partition) takeRun(seg *segment, data []byte, r *run) {
-	for i := range r.batches {
-		b := &r.batches[i]
-		b.Raw = data[b.Pos:b.End():b.End()]
-		p.step(seg, b)
+// take takes the next run. A file that has become shorter ends; what else keeps a run from being looked at spoils that alone.
+func (o *ordered) take(r *walk.Run[looked]) error {
+	if errors.Is(r.Err, logdir.ErrVanished) {
+		return r.Err
 	}
-	if n := len(r.batches); n > 0 {
-		p.lastBatch, p.hasLast = r.batches[n-1], true
-		p.lastBatch.Raw = nil // it ends with the mapping
+	l := r.Result
+	err := r.Each(func(b *format.Batch) error {
+		if len(l.odd) > 0 && l.odd[0] == b.Pos {
+			l.odd = l.odd[1:]
+			o.flush(b)
+			o.held, o.holding = *b, true
+			o.held.Raw = o.data[b.Pos:b.End():b.End()] // it outlives the run
+			return nil
+		}
+		o.flush(b)
+		o.p.step(o.seg, b)
+		for len(l.findings) > 0 && l.findings[0].logPos <= b.Pos {
+			o.found(l.findings[0])
+			l.findings = l.findings[1:]
+		}
+		return nil
+	}, func(h *format.Hole) error {
+		o.hole(h)
+		return nil
+	})
+	for _, tooLarge := range r.Result.notRead {
+		o.p.unreadOf = append(o.p.unreadOf, named(o.seg.log.Display, tooLarge))
 	}
-	for i := range r.findings {
-		r.findings[i].File = seg.log.Rel
-		p.found(seg, r.findings[i])
+	if r.Err != nil {
+		o.lost(r.Err, r.From, r.To-r.From, -1)
 	}
-	for _, err := range r.notRead {
-		p.unreadOf = append(p.unreadOf, named(seg.log.Display, err))
+	if r.Last {
+		o.flush(nil)
 	}
+	o.p.progress(r.To - r.From)
+	return cmp.Or(err, o.p.driver.ctx.Err())
+}
+
+// found takes a finding about a single batch.
+func (o *ordered) found(f Finding) {
+	f.File = o.seg.log.Rel
+	o.p.found(o.seg, f)
+}
+
+// lost: n bytes from pos on could not be read or looked at.
+func (o *ordered) lost(err error, pos, n, nextOffset int64) {
+	o.p.unread(o.seg.log, err)
+	o.seg.unread = true
+	o.p.skip(o.seg, pos, n, nil, nextOffset)
 }
 
 // step takes the next sound batch.
@@ -167,6 +180,8 @@ func (p *partition) step(seg *segment, b *format.Batch) {
 	for _, f := range p.followers {
 		f.batch(seg, b)
 	}
+	p.lastBatch, p.hasLast = *b, true
+	p.lastBatch.Raw = nil // it ends with the run
 }
 
 // note counts a batch that can be trusted.
@@ -186,85 +201,42 @@ func (s *segment) note(b *format.Batch) {
 	}
 }
 
-// slowWalk is the walk through a stretch where not all is well: bytes that are no batch, checksums that do not match.
-type slowWalk struct {
-	p       *partition
-	seg     *segment
-	data    []byte
-	scanner *format.Scanner
-	held    format.Batch // the batch before, until it is known what follows it
-	holding bool
-	good    bool // the last item was a sound batch
-	run     run  // for what checks of single batches find
-}
-
-// walkSlowly goes on from pos, item by item, until it has reached or passed the byte until and the last item was a sound
-// batch or the file has ended. It returns where it stands. If that is beyond until, runs that begin before are void.
-func (p *partition) walkSlowly(seg *segment, data []byte, pos, until int64) int64 {
-	w := &slowWalk{p: p, seg: seg, data: data, run: run{seg: seg}}
-	from := pos
-	if seg.batches > 0 {
-		// The scanner begins one batch earlier, so that it knows which offset should come.
-		from = p.lastBatch.Pos
-	}
-	w.scanner = format.NewScanner(data, from, seg.base)
-	if from < pos {
-		w.scanner.Next()
-	}
-	for w.scanner.Next() {
-		if h := w.scanner.Hole(); h != nil {
-			w.hole(h)
-			continue
-		}
-		w.batch(w.scanner.Batch())
-		if w.good && w.scanner.Pos() >= until {
-			break
-		}
-	}
-	w.flush(nil)
-	return w.scanner.Pos()
-}
-
-// batch holds the next batch back until it is known whether the bytes behind it fit.
-func (w *slowWalk) batch(b *format.Batch) {
-	w.flush(b)
-	w.held, w.holding = *b, true
-	w.good = b.Plausible() && (w.p.driver.opts.Level < CRC || b.Valid())
-}
-
 // hole takes bytes that are no batch. If the batch that is held does not match its checksum, the fault may lie in its length:
 // then it reaches from its beginning to the next intact batch. Otherwise the two are one stretch of damage.
-func (w *slowWalk) hole(h *format.Hole) {
+func (o *ordered) hole(h *format.Hole) {
 	hole := *h
-	if w.holding && !w.good && hole.Kind == format.ZeroTail && w.tornByZeros(&w.held) {
-		w.holding = false
+	if o.holding && hole.Kind == format.ZeroTail && o.tornByZeros(&o.held) {
+		o.holding = false
 		return
 	}
-	if w.holding && !w.good && hole.Kind == format.Damage {
-		w.holding = false
-		hole.Pos, hole.Len = w.held.Pos, hole.Pos+hole.Len-w.held.Pos
-		hole.Expected = min(hole.Expected, w.held.BaseOffset)
+	if o.holding && hole.Kind == format.Damage {
+		o.holding = false
+		hole.Pos, hole.Len = o.held.Pos, hole.Pos+hole.Len-o.held.Pos
+		hole.Expected = min(hole.Expected, o.held.BaseOffset)
 	}
-	w.flush(nil)
-	w.good = false
+	o.flush(nil)
+	if hole.Kind == format.Unreadable {
+		o.lost(hole.Err, hole.Pos, hole.Len, hole.NextOffset)
+		return
+	}
 	if hole.Next >= 0 {
-		hole.NextOffset = w.first(hole.Next)
+		hole.NextOffset = o.first(hole.Next)
 	}
-	if b, ok := relength(w.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind != format.ZeroTail {
-		w.p.badLength(w.seg, &b)
-		w.single(&b)
+	if b, ok := relength(o.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind != format.ZeroTail {
+		o.p.badLength(o.seg, &b)
+		o.single(&b)
 		return
 	}
-	w.p.hole(w.seg, w.data, &hole)
+	o.p.hole(o.seg, o.data, &hole)
 }
 
 // first is the first offset of the entry at pos: that of a compressed message is in its records.
-func (w *slowWalk) first(pos int64) int64 {
-	b, err := format.DecodeBatch(w.data, pos)
+func (o *ordered) first(pos int64) int64 {
+	b, err := format.DecodeBatch(o.data, pos)
 	if err != nil {
 		return -1
 	}
-	w.p.worker.open(&b)
+	o.p.worker.open(&b)
 	return b.BaseOffset
 }
 
@@ -285,59 +257,62 @@ func relength(data []byte, from, to int64) (format.Batch, bool) {
 }
 
 // flush judges the batch that is held, now that the next one is known, or that none is.
-func (w *slowWalk) flush(next *format.Batch) {
-	if !w.holding {
+func (o *ordered) flush(next *format.Batch) {
+	if !o.holding {
 		return
 	}
-	w.holding = false
-	b := w.held
+	o.holding = false
+	b := o.held
 	switch {
-	case w.good:
-		w.single(&b)
-	case b.Magic != 2 && w.magic(&b):
-	case next == nil && w.tornByZeros(&b):
-	case !b.Valid() && (w.p.driver.opts.Level >= CRC || !b.Plausible()):
+	case b.Magic != 2 && o.magic(&b):
+	case next == nil && o.tornByZeros(&b):
+	case !b.Valid():
 		if next != nil {
 			opened := *next
-			w.p.worker.open(&opened)
+			o.p.worker.open(&opened)
 			next = &opened
 		}
-		w.p.badChecksum(w.seg, w.data, &b, next)
+		o.p.badChecksum(o.seg, o.data, &b, next)
 	default:
-		w.single(&b)
+		o.single(&b)
 	}
 }
 
 // tornByZeros reports a batch behind which no other comes and whose checksum does not match as torn, if its end is zeros and no flipped bit
 // explains it.
-func (w *slowWalk) tornByZeros(b *format.Batch) bool {
-	torn, there := w.p.zeroed(w.seg, w.data, b.Pos, w.seg.nextOffset)
+func (o *ordered) tornByZeros(b *format.Batch) bool {
+	torn, there := o.p.zeroed(o.seg, o.data, b.Pos, o.seg.nextOffset)
 	if torn == nil || int64(len(there)) >= b.End() {
 		return false
 	}
 	if _, _, flipped := b.FlippedBit(); flipped {
 		return false
 	}
-	w.p.hole(w.seg, w.data, &format.Hole{Kind: format.Damage, Pos: torn.Pos, Len: torn.Len, Expected: torn.Expected, Next: -1, NextOffset: -1})
+	o.p.hole(o.seg, o.data, &format.Hole{Kind: format.Damage, Pos: torn.Pos, Len: torn.Len, Expected: torn.Expected, Next: -1, NextOffset: -1})
 	return true
 }
 
 // single hands a batch, the checksum of which holds, to the checks of single batches and then to the order.
-func (w *slowWalk) single(b *format.Batch) {
-	w.run.batches, w.run.findings, w.run.notRead = w.run.batches[:0], w.run.findings[:0], w.run.notRead[:0]
-	w.run.batches = append(w.run.batches, *b)
-	w.p.worker.single(&w.run, &w.run.batches[0])
-	w.p.takeRun(w.seg, w.data, &w.run)
+func (o *ordered) single(b *format.Batch) {
+	o.own.reset()
+	o.p.worker.single(&o.own, b)
+	o.p.step(o.seg, b)
+	for _, f := range o.own.findings {
+		o.found(f)
+	}
+	for _, err := range o.own.notRead {
+		o.p.unreadOf = append(o.p.unreadOf, named(o.seg.log.Display, err))
+	}
 }
 
 // magic reads through a damaged magic byte.
-func (w *slowWalk) magic(b *format.Batch) bool {
+func (o *ordered) magic(b *format.Batch) bool {
 	v2, ok := b.AsV2()
 	if !ok {
 		return false
 	}
-	w.p.badMagic(w.seg, b, &v2)
-	w.single(&v2)
+	o.p.badMagic(o.seg, b, &v2)
+	o.single(&v2)
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // mostLooks bounds how often a partition is looked at because it changes while it is.
@@ -32,7 +33,7 @@ func (p *partition) list() {
 // settle looks at the partition, and again if it changed while it was read and there is a finding that may come from that. It
 // returns the look that counts and its findings: those of a look during which nothing changed, or those that two looks agree
 // on. A broker that writes, rolls, cleans and deletes gives none, since no two looks see the same of that.
-func (p *partition) settle(src source) (*partition, []*Finding, error) {
+func (p *partition) settle(src *walk.Walker[looked]) (*partition, []*Finding, error) {
 	changes := false
 	now, err := p.look(src)
 	for before, looks := map[spot]bool{}, 1; err == nil; looks++ {
@@ -60,13 +61,20 @@ func (p *partition) settle(src source) (*partition, []*Finding, error) {
 			before[p.spotOf(f)] = true
 		}
 		p = again
-		now, err = p.look(&serialSource{worker: p.driver.slowWorker, bytes: p.driver.opts.run})
+		now, err = p.lookAgain()
 	}
 	return p, nil, err
 }
 
+// lookAgain is a look without workers: those of the run are ahead of it.
+func (p *partition) lookAgain() ([]*Finding, error) {
+	src := p.driver.walker(p.driver.ctx, nil, 1)
+	defer src.Close()
+	return p.look(src)
+}
+
 // look goes through the partition once. A panic is something that could not be read.
-func (p *partition) look(src source) (found []*Finding, err error) {
+func (p *partition) look(src *walk.Walker[looked]) (found []*Finding, err error) {
 	guarded := func(fn func()) {
 		if fault := logdir.Guard(p.dir.Display, func() error { fn(); return nil }); fault != nil {
 			p.unreadOf = append(p.unreadOf, named(p.dir.Display, fault))

@@ -16,7 +16,7 @@ func TestHugeBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log []byte
-	sizes := []int{100, maxWindow + 5000, 300_000, 300_000, 300_000, 100, maxWindow - 61, 7}
+	sizes := []int{100, 8<<20 + 5000, 300_000, 300_000, 300_000, 100, 8<<20 - 61, 7}
 	for i, size := range sizes {
 		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), TimestampMs: 1_700_000_000_000, Value: make([]byte, size)}}})
 	}

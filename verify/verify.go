@@ -16,12 +16,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // Options say what is checked and how.
@@ -132,45 +131,27 @@ type driver struct {
 func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if opts.run == 0 {
-		opts.run = usualRun
-	}
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
 		set: set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
-	var gate oneAtATime
-	d.slowWorker = newWorker(&opts, d.checks, &gate)
+	d.slowWorker = newWorker(&opts, d.checks, nil)
 	for _, problem := range set.Problems {
 		d.notRead(problem)
 	}
 	all := d.operands(set)
-	src, stop := d.source(all, &gate)
+	src := d.walker(ctx, all.partitions(), opts.Jobs)
+	defer src.Close()
 	err := d.runAll(all, src)
-	cancel()
-	stop()
 	if errors.Is(err, errStop) {
 		d.summary.Stopped, err = true, nil
 	}
 	return d.summary, err
 }
 
-// source starts the workers; with one job there are none, and the work is done when its result is asked for.
-func (d *driver) source(all *operands, gate format.Gate) (source, func()) {
-	if d.opts.Jobs <= 1 {
-		return &serialSource{worker: newWorker(d.opts, d.checks, gate), bytes: d.opts.run}, func() {}
-	}
-	workers := make([]*worker, d.opts.Jobs)
-	for i := range workers {
-		workers[i] = newWorker(d.opts, d.checks, gate)
-	}
-	s := startParallel(d.ctx, all.partitions(), d.opts.run, workers)
-	return s, s.stop
-}
-
 // runAll goes through the operands in order.
-func (d *driver) runAll(all *operands, src source) error {
+func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 	for _, l := range all.dirs {
 		for _, p := range l.partitions {
 			if err := d.partition(p, src); err != nil {
@@ -206,7 +187,7 @@ func (d *driver) guarded(display string, fn func()) {
 	}
 }
 
-func (d *driver) partition(p *partition, src source) error {
+func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	p, found, err := p.settle(src)
 	if err != nil || p.gone {
 		return err
@@ -292,12 +273,3 @@ func named(display string, err error) error {
 	}
 	return fmt.Errorf("%s: %w", display, err)
 }
-
-// oneAtATime lets one worker decompress a very large batch at a time, so that memory does not grow with their number.
-type oneAtATime struct{ mu sync.Mutex }
-
-// Enter waits for the others.
-func (g *oneAtATime) Enter() { g.mu.Lock() }
-
-// Leave lets the next one in.
-func (g *oneAtATime) Leave() { g.mu.Unlock() }

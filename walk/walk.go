@@ -49,6 +49,9 @@ type Log struct {
 	// Stop, if not nil, ends the log before a batch or a hole (the other argument is nil). It is called for each, in order, on
 	// any goroutine.
 	Stop func(b *format.Batch, h *format.Hole) bool
+	// Open, if not nil, is called before the file is opened, in order, on any goroutine. A Log without a File is nothing more
+	// than that: a moment among the logs.
+	Open func()
 
 	flight *flight // while several workers look at it
 }

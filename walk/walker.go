@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -28,6 +29,7 @@ type Walker[R any] struct {
 	ahead   *Run[R] // taken from ordered, but not by the caller
 	wait    sync.WaitGroup
 	closed  chan struct{}
+	err     error // of giving the logs
 	turn    turn
 }
 
@@ -53,7 +55,11 @@ func Start[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook f
 	for range depth + 2 {
 		w.free <- &Run[R]{place: place{done: make(chan struct{}, 1)}}
 	}
-	w.wait.Go(func() { w.feed(logs) })
+	w.wait.Go(func() {
+		defer close(w.work)
+		defer close(w.ordered)
+		w.err = logdir.Guard("listing", func() error { w.feed(logs); return nil })
+	})
 	for range o.Jobs {
 		g := &gate{turn: &w.turn}
 		look := newLook(g)
@@ -79,7 +85,7 @@ func (w *Walker[R]) Log(log *Log, take func(*Run[R]) error) error {
 		r := w.take()
 		switch {
 		case r == nil:
-			return w.ctx.Err()
+			return cmp.Or(w.ctx.Err(), w.err)
 		case r.Log != log:
 			continue
 		case log.flight.cut != nil:
@@ -96,6 +102,12 @@ func (w *Walker[R]) Log(log *Log, take func(*Run[R]) error) error {
 
 // inline does all the work on the caller's goroutine.
 func (w *Walker[R]) inline(log *Log, take func(*Run[R]) error) error {
+	if log.Open != nil {
+		log.Open()
+	}
+	if log.File == nil {
+		return w.ctx.Err()
+	}
 	r := &w.own
 	return log.File.View(func(data []byte) error {
 		c := newCutter(log, data, w.options.Trust)

@@ -36,6 +36,13 @@ func (w *Walker[R]) launch(log *Log) *flight {
 	f := &flight{over: make(chan struct{}), left: make(chan struct{}), pos: log.From}
 	f.moved = sync.NewCond(&f.mu)
 	log.flight = f
+	if log.Open != nil {
+		log.Open()
+	}
+	if log.File == nil {
+		close(f.left)
+		return f
+	}
 	mapped := make(chan struct{})
 	w.wait.Go(func() {
 		defer close(f.left)
@@ -86,8 +93,6 @@ func (f *flight) reached() int64 {
 
 // feed hands out the runs of all logs.
 func (w *Walker[R]) feed(logs iter.Seq[*Log]) {
-	defer close(w.work)
-	defer close(w.ordered)
 	seq := int64(0)
 	for log := range logs {
 		f := w.launch(log)
