@@ -1,6 +1,9 @@
 package format
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // slots is what the offset index and the time index have in common: fixed-size entries without header or checksum,
 // sorted by key, possibly followed by the zeros of a preallocated file. It aliases the bytes it was given.
@@ -26,11 +29,10 @@ func (s slots) Position(i int) int64 { return int64(i) * int64(s.width) }
 func (s slots) ZeroTail() int {
 	end := s.Len() * s.width
 	last := end
+	for last >= len(zeros) && bytes.Equal(s.raw[last-len(zeros):last], zeros[:]) {
+		last -= len(zeros)
+	}
 	for last > 0 && s.raw[last-1] == 0 {
-		if last >= 8 && binary.BigEndian.Uint64(s.raw[last-8:]) == 0 {
-			last -= 8
-			continue
-		}
 		last--
 	}
 	return (end - last) / s.width

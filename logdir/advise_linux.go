@@ -72,3 +72,34 @@ func nextData(file *os.File, pos int64) (start, end int64, ok bool) {
 	end, err = unix.Seek(int(file.Fd()), start, unix.SEEK_HOLE)
 	return start, end, err == nil && end > pos
 }
+
+// mostHoles bounds how many holes of a file are covered: each is a mapping of its own, of which a process may have some ten
+// thousands.
+const mostHoles = 32
+
+// coverHoles puts zeros that cost nothing in the place of a mapped file's holes: without them a look at a hole of a preallocated
+// index reads each of its pages through the page cache, and on a full tmpfs, which needs memory for that, it is a fault.
+func coverHoles(file *os.File, data []byte) {
+	size := int64(len(data))
+	pos := int64(0)
+	for range mostHoles {
+		if pos >= size {
+			return
+		}
+		start, end, ok := nextData(file, pos)
+		if !ok {
+			return
+		}
+		from, to := (pos+pageSize-1)/pageSize*pageSize, min(start, size)
+		if to < size {
+			to = to / pageSize * pageSize
+		}
+		if from < to {
+			// It cannot fail for want of memory, as it takes none; if it does the file's own pages stay.
+			_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(data[from:])), uintptr(to-from), unix.PROT_READ,
+				unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|unix.MAP_FIXED)
+			_ = unix.Madvise(data[from:to], unix.MADV_HUGEPAGE)
+		}
+		pos = end
+	}
+}

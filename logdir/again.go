@@ -65,7 +65,7 @@ func sameFiles(before, later []*File) bool {
 // BrokerRuns reports whether a process holds the log directory's lock, as a broker does while it runs. It is only asked for, not
 // taken.
 func (d *LogDir) BrokerRuns() bool {
-	file, err := os.OpenFile(filepath.Join(d.Path, format.KindLock.Info().Name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	file, err := openAt(filepath.Join(d.Path, format.KindLock.Info().Name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
 		return false
 	}

@@ -120,7 +120,7 @@ func (f *File) SiblingNow(kind format.Kind) *File {
 
 // Again is the file as it is now: what has taken its place, too. The error wraps ErrVanished if there is none.
 func (f *File) Again() (*File, error) {
-	info, err := os.Stat(f.Path)
+	info, err := stat(f.Path)
 	if err != nil {
 		return nil, f.openError(err)
 	}
@@ -162,7 +162,7 @@ func (f *File) Parent() *LogDir {
 // regularFile looks for a regular file of that name in dir; it is nil if there is none.
 func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 	path := filepath.Join(dir, name)
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -171,7 +171,7 @@ func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 
 // SizeNow asks how many bytes the file has at present: a broker may have appended to it since it was found, or mapped.
 func (f *File) SizeNow() (int64, error) {
-	info, err := os.Stat(f.Path)
+	info, err := stat(f.Path)
 	if err != nil {
 		return 0, f.openError(err)
 	}
@@ -211,7 +211,7 @@ func (f *File) readHead(n int64) ([]byte, error) {
 
 // readAt fills b from the start of the file, as far as it goes: it may have been truncated since its size was asked.
 func (f *File) readAt(file *os.File, b []byte) ([]byte, error) {
-	n, err := file.ReadAt(b, 0)
+	n, err := readAt(file, f.Path, b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", f.Display, bareError(err))
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +63,7 @@ func holdsPartition(dir string, entries []fs.DirEntry, depth int) bool {
 
 // classOf lists a directory to classify it; one that cannot be listed is foreign.
 func classOf(dir string, depth int) dirClass {
-	entries, err := os.ReadDir(dir)
+	entries, err := readDir(dir)
 	if err != nil {
 		return isForeign
 	}
@@ -79,7 +78,7 @@ func isDir(dir string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	info, err := stat(filepath.Join(dir, e.Name()))
 	return err == nil && info.IsDir()
 }
 
@@ -129,7 +128,7 @@ func (p *Partition) Forget() { p.all, p.byName, p.Files, p.Segments = nil, nil, 
 // listPartition reads the directory of a partition. It is false if that is gone.
 func (o *opener) listPartition(p *Partition) bool {
 	p.Modified = modTime(p.Path)
-	entries, err := os.ReadDir(p.Path)
+	entries, err := readDir(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -144,7 +143,7 @@ func (o *opener) listPartition(p *Partition) bool {
 
 // modTime is when the directory was changed last, the zero time if that is not known.
 func modTime(dir string) time.Time {
-	info, err := os.Stat(dir)
+	info, err := stat(dir)
 	if err != nil {
 		return time.Time{}
 	}
@@ -177,14 +176,14 @@ func ComparePartitions(a, b *Partition) int {
 func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir) {
 	for _, e := range entries {
 		at, shown := filepath.Join(path, e.Name()), filepath.Join(display, e.Name())
-		info, err := e.Info()
+		info, err := entryInfo(path, e)
 		var own Usage
 		linked := false
 		if err == nil {
 			own, linked = usageOf(info), info.Mode()&fs.ModeSymlink != 0
 		}
 		if linked {
-			info, err = os.Stat(at)
+			info, err = stat(at)
 			if errors.Is(err, fs.ErrNotExist) {
 				o.problem(shown, fmt.Errorf("%s: a link that leads nowhere", shown))
 				continue

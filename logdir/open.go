@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -256,7 +255,7 @@ func (o *opener) problem(display string, err error) {
 // operand looks at one path. Its error is one of usage.
 func (o *opener) operand(arg string) error {
 	op := Operand{Arg: arg}
-	info, err := os.Stat(arg)
+	info, err := stat(arg)
 	switch {
 	case err != nil:
 		op.Err = statError(arg, err)
@@ -292,7 +291,7 @@ func statError(arg string, err error) error {
 // leave out.
 func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 	modified := modTime(arg)
-	entries, err := os.ReadDir(arg)
+	entries, err := readDir(arg)
 	if err != nil && len(entries) == 0 {
 		op.Err = statError(arg, err)
 		return true

@@ -28,7 +28,7 @@ func (p Peek) Read(dst []byte, pos int64) ([]byte, error) {
 	if p.of.gentle != nil {
 		p.of.gentle.pay(len(dst))
 	}
-	n, err := p.file.ReadAt(dst, pos)
+	n, err := readAt(p.file, p.of.Path, dst, pos)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, &FaultError{Display: p.of.Display, Pos: pos + int64(n), Mapped: p.Size, Now: -1, Err: bareError(err)}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -84,7 +83,7 @@ func UsageBelow(dir string, seen *Seen) (sum Usage, problems []Problem) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			var info fs.FileInfo
-			if info, err = d.Info(); err == nil {
+			if info, err = entryInfo(filepath.Dir(path), d); err == nil {
 				sum.Add(seen.First(usageOf(info)))
 			}
 		}
@@ -111,7 +110,7 @@ func (s FileSystem) Same(o FileSystem) bool { return s.device == o.device }
 // FileSystemOf asks for the room where dir lies.
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
-	info, err := os.Stat(dir)
+	info, err := stat(dir)
 	if err == nil {
 		err = unix.Statfs(dir, &st)
 	}

@@ -62,7 +62,8 @@ var pageSize = int64(os.Getpagesize())
 // mapping is a read-only memory map of a whole file, shared by all the Views that are running on it.
 type mapping struct {
 	data []byte
-	file *os.File // kept for asking the present length, and for dropping pages
+	file *os.File // kept for asking the present length, for reading, and for dropping pages
+	path string   // by which it was opened
 	refs int
 	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
 	resident []byte
@@ -105,7 +106,7 @@ func (f *File) Read(dst []byte, pos int64) error {
 	f.mu.Lock()
 	m := f.mapping
 	f.mu.Unlock()
-	n, err := m.file.ReadAt(dst, pos)
+	n, err := readAt(m.file, m.path, dst, pos)
 	if n == len(dst) {
 		return nil
 	}
@@ -158,7 +159,7 @@ func faultOf(r any) error {
 	for m, display := range mapped.all {
 		if pos, ok := m.faultPos(r); ok {
 			var one [1]byte
-			_, err := m.file.ReadAt(one[:], pos)
+			_, err := readAt(m.file, m.path, one[:], pos)
 			return m.fault(display, pos, err)
 		}
 	}
@@ -256,7 +257,7 @@ func (f *File) mmap() (*mapping, error) {
 		return nil, &FaultError{Display: f.Display, Pos: size, Mapped: f.length, Now: size}
 	}
 	size = f.length
-	m := &mapping{file: file, data: []byte{}}
+	m := &mapping{file: file, path: f.Path, data: []byte{}}
 	if size == 0 {
 		return m, nil
 	}
@@ -269,7 +270,9 @@ func (f *File) mmap() (*mapping, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w; a copy on a local disk can", f.Display, err)
 	}
+	coverHoles(file, m.data)
 	adviseSequential(m.data)
+	m.protectRefused()
 	if f.gentle != nil {
 		m.resident = residentPages(m.data)
 	}
@@ -305,10 +308,10 @@ func (f *File) openPath() (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	flags := os.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
-	file, err := os.OpenFile(f.Path, flags|openNoAtime, 0)
+	file, err := openAt(f.Path, flags|openNoAtime)
 	if errors.Is(err, fs.ErrPermission) && openNoAtime != 0 {
 		// Only the owner of a file may leave its access time alone.
-		file, err = os.OpenFile(f.Path, flags, 0)
+		file, err = openAt(f.Path, flags)
 	}
 	if err != nil {
 		return nil, nil, f.openError(err)
@@ -329,7 +332,7 @@ func (f *File) openPath() (*os.File, fs.FileInfo, error) {
 func (f *File) openError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if info, statErr := os.Stat(f.Path + ".deleted"); statErr == nil && sameFile(info, f.id) {
+		if info, statErr := stat(f.Path + ".deleted"); statErr == nil && sameFile(info, f.id) {
 			return fmt.Errorf("%s: %w: a broker has renamed it to %s.deleted and will soon remove it", f.Display, ErrVanished,
 				filepath.Base(f.Path))
 		}

@@ -166,10 +166,10 @@ func (c *cutter) unreadable(s *Stretch, fault *logdir.FaultError) {
 			break
 		}
 	}
-	if c.ended = h.Next < 0; c.ended {
+	if c.hole(s, h); h.Next < 0 {
+		c.ended = true
 		c.scan.Stop()
 	}
-	c.hole(s, h)
 	s.buf = nil // the batches before lie in it
 	s.load(c.scan.Pos(), c.scan.Pos()+int64(usualRun))
 }

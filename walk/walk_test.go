@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kseg/format"
@@ -249,6 +250,49 @@ func TestStop(t *testing.T) {
 		}, nil)
 		if err != nil || n != 7 {
 			t.Errorf("%d jobs: %d batches, %v", jobs, n, err)
+		}
+	}
+}
+
+// A block that the device does not give is one hole, with the batches that lie in it, and the others are as ever.
+func TestUnreadableBlocks(t *testing.T) {
+	var data []byte
+	for i := range 200 {
+		size := 300
+		if i == 50 {
+			size = 30_000
+		}
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), Value: make([]byte, size)}}})
+	}
+	f := write(t, data)
+	const block = 4096
+	for bad := int64(0); bad < int64(len(data)); bad += block {
+		var want []string
+		for s := format.NewScanner(data, 0, 0); s.Next(); {
+			if b := s.Batch(); b.End() <= bad || b.Pos >= bad+block {
+				want = append(want, batchLine(b))
+			}
+		}
+		for _, o := range []Options{{Jobs: 1}, {Jobs: 1, RunBytes: 900}, {Jobs: 2, RunBytes: 5000}} {
+			restore := logdir.Inject(func(a logdir.Access) error {
+				if a.Op == "read" && a.Pos == bad {
+					return syscall.EIO
+				}
+				return nil
+			})
+			got := walked(t, f, 0, o)
+			restore()
+			holes := 0
+			got = slices.DeleteFunc(got, func(line string) bool {
+				if strings.HasPrefix(line, "hole unreadable") {
+					holes++
+					return true
+				}
+				return false
+			})
+			if holes != 1 || !slices.Equal(got, want) {
+				t.Fatalf("block at %d, %+v: %d holes; got\n%s\nwant\n%s", bad, o, holes, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
 		}
 	}
 }

@@ -1,0 +1,86 @@
+package cmd_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"kseg/internal/fixture"
+	"kseg/logdir"
+)
+
+// readers are command lines that read a log directory, a partition or a file of it, of every verb and format. LOG is a .log, and
+// OUT a folder to write into.
+var readers = []string{
+	"dump --records DIR", "dump DIR -o json", "dump --jobs 1 --records LOG -o table", "dump --tail 2 DIR",
+	"dump --kafka-compat --deep-iteration --print-data-log LOG", "dump --from 60 --records DIR",
+	"explain LOG", "explain LOG --offset 50 -o json", "explain DIR/recovery-point-offset-checkpoint",
+	"verify DIR", "verify --jobs 1 DIR -o json", "verify --level crc DIR -o table", "verify --rebuild OUT DIR",
+	"ls DIR", "retention DIR", "retention -o json DIR", "retention --plan DIR", "compaction DIR", "compaction -o json DIR",
+	"compare DIR TWIN", "lookup DIR --timestamp 1700000010000", "density DIR", "density -o json DIR", "metadata DIR",
+}
+
+// clock is what the time of day changes in an output.
+var clock = regexp.MustCompile(`\b\d{13}\b|\d{4}-\d\d-\d\d[T ][0-9:.]+Z?|\b\d+(\.\d+)? m?s\b|_ms":\d+`)
+
+// A byte, a file or a directory that the disk does not give, in whatever command: it is said which, by its name and with what
+// the disk said, the code is 3, all else is done, and nothing ends in a stack trace. Where nothing is said the answer is the
+// same as without the fault.
+func TestFailingReads(t *testing.T) {
+	dir, twin := fixture.Dir(t, "4.4.0/logdirs/killed/data1"), fixture.Dir(t, "4.4.0/logdirs/clean/data1")
+	logs, err := filepath.Glob(filepath.Join(dir, "inventory-2", "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
+	}
+	tried := 0
+	for _, line := range readers {
+		run := func() (string, string, int) {
+			line := strings.NewReplacer("DIR", dir, "TWIN", twin, "LOG", logs[0], "OUT", t.TempDir()).Replace(line)
+			return kseg(strings.Fields(line)...)
+		}
+		var mu sync.Mutex
+		seen := map[logdir.Access]bool{}
+		var asked []logdir.Access
+		restore := logdir.Inject(func(a logdir.Access) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !seen[a] {
+				seen[a] = true
+				asked = append(asked, a)
+			}
+			return nil
+		})
+		want, wantErr, code := run()
+		restore()
+		if code == 2 {
+			t.Fatalf("kseg %s: code 2: %s", line, wantErr)
+		}
+		slices.SortFunc(asked, func(a, b logdir.Access) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, bad := range asked {
+			if tried++; !fixture.Sampled(tried, 20) {
+				continue
+			}
+			restore := logdir.Inject(func(a logdir.Access) error {
+				if a == bad {
+					return syscall.EIO
+				}
+				return nil
+			})
+			stdout, stderr, got := run()
+			restore()
+			said := strings.Contains(stderr, filepath.Base(bad.Path)) && strings.Contains(stderr, "input/output error")
+			silent := got == code && clock.ReplaceAllString(stdout, "T") == clock.ReplaceAllString(want, "T")
+			switch {
+			case strings.Contains(stderr, "internal error") || strings.Contains(stderr, "goroutine "):
+				t.Errorf("kseg %s, %v: %s", line, bad, stderr)
+			case !(said && got == 3) && !silent:
+				t.Errorf("kseg %s, %v: code %d, was %d; stderr:\n%s", line, bad, got, code, stderr)
+			}
+		}
+	}
+}
