@@ -213,34 +213,30 @@ func (l *CleanerLog) EligibleAt(s *CleanerSettings, r *CleanRange, nowMs int64) 
 		return 0, false
 	}
 	later := CleanRange{FirstDirty: r.FirstDirty, CleanBytes: r.CleanBytes}
-	at, upTo := nowMs, min(l.StableOffset, l.Segments[len(l.Segments)-1].Base)
+	active := l.Segments[len(l.Segments)-1].Base
+	at, first := nowMs, int64(NeverForced)
 	segments := l.closedFrom(r.FirstDirty)
 	for i, seg := range segments {
-		end := l.Segments[len(l.Segments)-1].Base
+		end := active
 		if i+1 < len(segments) {
 			end = segments[i+1].Base
 		}
-		if end > upTo {
+		if end > l.StableOffset {
 			break
 		}
-		later.DirtyBytes += seg.Size
 		if s.MinLagMs > 0 {
 			at = max(at, addMs(seg.LargestMs, s.MinLagMs))
 		}
-		switch {
-		case at == NeverForced:
-			return 0, false
-		case later.DirtyBytes == 0:
-		case later.Ratio() > s.MinDirtyRatio:
-			return at, true
-		case r.ForcedAtMs <= at:
-			return at, true
+		if later.DirtyBytes += seg.Size; later.DirtyBytes == 0 {
+			continue
+		}
+		first = min(first, max(at, r.ForcedAtMs))
+		if later.Ratio() > s.MinDirtyRatio {
+			first = min(first, at)
+			break
 		}
 	}
-	if at = max(nowMs, r.ForcedAtMs); r.ForcedAtMs != NeverForced && later.DirtyBytes > 0 {
-		return at, true
-	}
-	return 0, false
+	return first, first != NeverForced
 }
 
 // addMs adds a duration, not negative, to a time.

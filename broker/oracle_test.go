@@ -163,3 +163,17 @@ func tasksFor(t *testing.T, dir string) []cleanTask {
 	}
 	return tasks
 }
+
+// TestOracleCleanSpeed has both cleaners do a round over a log of KSEG_BENCH_MB megabytes, 64 if that is not set.
+func TestOracleCleanSpeed(t *testing.T) {
+	dir, size := benchDir(t)
+	task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000, askedMs: 1796000000000, mapBytes: 128 << 20, out: "-", configs: map[string]string{}}
+	kafka := runKafka(t, []cleanTask{task, task}, "time")[1] // the second time it is warm
+	start := time.Now()
+	bad := task.differences(t, &kafka)
+	if took := time.Since(start); len(bad) > 0 {
+		t.Error(bad)
+	} else {
+		t.Logf("%d MB: Kafka's cleaner %d ms, the model %d ms", size>>20, kafka.Ms, took.Milliseconds())
+	}
+}

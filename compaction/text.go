@@ -21,7 +21,7 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, payload render.Paylo
 		table.Row(row...)
 	}
 	dst = table.Append(dst, "")
-	if r.Round != nil {
+	if r.Round != nil && len(r.Round.Segments) > 0 {
 		dst = r.appendRound(append(dst, '\n'), theme, width)
 	}
 	if r.Life != nil || r.Census != nil {
@@ -105,13 +105,11 @@ func (r *Report) appendRound(dst []byte, theme render.Theme, width int) []byte {
 		table.Row(strconv.FormatInt(s.Base, 10), render.Bytes(s.Size), render.Count(s.Records), render.Count(s.Kept), count(s.Removed.Superseded),
 			count(s.Removed.Tombstone), count(s.Removed.Aborted), count(s.Removed.Marker), noKey, becomes)
 	}
-	if len(round.Segments) > 0 {
-		dst = table.Append(dst, "")
-		dst = append(dst, '\n')
-	}
+	dst = table.Append(dst, "")
 	if round.Stops != nil {
 		return dst
 	}
+	dst = append(dst, '\n')
 	for _, sentence := range r.roundSentences() {
 		dst = render.AppendParagraph(dst, sentence, width)
 	}

@@ -47,7 +47,7 @@ func (r *Report) warnOfRound() {
 		r.warnf("The offsets of segment %d do not fit into one (%v): the broker splits it and begins the round anew.", stop.Segment, stop)
 	default:
 		r.warnf("The cleaner gives up on this partition in segment %d at byte %d (%v). It counts as uncleanable (uncleanable-partitions-count) until the broker starts "+
-			"again, and grows; kseg verify and kseg explain say more of the damage, kseg salvage writes a copy without it.", stop.Segment, stop.Pos, stop)
+			"again, and grows; kseg verify and kseg explain say more of the damage.", stop.Segment, stop.Pos, stop)
 	}
 }
 
@@ -84,7 +84,7 @@ const lateMs = 2 * 60 * 1000
 
 // warnOfDelay tells of a log that could have been cleaned long before its newest record was written.
 func (r *Report) warnOfDelay() {
-	if !r.Would || r.Forced || r.supposed {
+	if !r.Would || r.Forced || r.supposed || r.Settings.Assumed {
 		return
 	}
 	sinceMs, closed := r.filthySince()

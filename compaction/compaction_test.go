@@ -1,0 +1,115 @@
+package compaction
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kseg/format"
+	"kseg/internal/fixture"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+const nowMs = 1800000000000
+
+// report analyzes one directory.
+func report(t *testing.T, dir string, options Options) *Report {
+	t.Helper()
+	set, err := logdir.Open([]string{dir}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	partitions, asked, _ := Partitions(set)
+	options.NowMs, options.PresentMs, options.MaxBatchBytes = nowMs, nowMs, 1<<28
+	a, err := NewAnalyzer(partitions, state.OpenCluster(set, nil), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := a.Look(context.Background(), partitions[0], asked[0])
+	if res.Report == nil {
+		t.Fatalf("%s: %+v", dir, res)
+	}
+	return res.Report
+}
+
+// TestWhatStopsACleaner holds damage against what a real cleaner makes of it: it does not look at checksums.
+func TestWhatStopsACleaner(t *testing.T) {
+	for recipe, want := range map[string]struct {
+		stops    bool
+		segment  int64
+		position int64
+		warning  string
+	}{
+		"length-huge":  {true, 32, 1084, "gives up on this partition in segment 32 at byte 1084"},
+		"payload-flip": {false, 0, 0, "a wrong checksum, at which the cleaner does not look; 1 of them is written anew"},
+	} {
+		r := report(t, fixture.Damaged(t, recipe), Options{CleanedTo: CleanedTo{Given: true, Offset: -1}})
+		stop := r.Round.Stops
+		if (stop != nil) != want.stops || stop != nil && (stop.Segment != want.segment || stop.Pos != want.position) || r.Would == want.stops {
+			t.Errorf("%s: %+v, would %v", recipe, stop, r.Would)
+		}
+		if !strings.Contains(strings.Join(r.Warnings, "\n"), want.warning) {
+			t.Errorf("%s: %q", recipe, r.Warnings)
+		}
+	}
+}
+
+// writeKeyed writes two segments of the same records: a key, the same again, no key.
+func writeKeyed(t *testing.T, name string) string {
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for base := int64(0); base < 6; base += 3 {
+		var log []byte
+		for i, key := range [][]byte{[]byte("a"), []byte("a"), nil} {
+			log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: base + int64(i), TimestampMs: nowMs - 1000, Key: key, Value: []byte("v")}}})
+		}
+		if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, format.KindLog)), log, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRecordsWithoutKeysAreSaidToBeLost(t *testing.T) {
+	r := report(t, writeKeyed(t, "t-0"), Options{})
+	if removed := r.removed(); removed.NoKey != 1 || removed.Superseded != 1 || r.Round.RecordsKept != 1 {
+		t.Errorf("%+v, %d kept", removed, r.Round.RecordsKept)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "1 record without a key will be lost") }) {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
+func TestTheLifeAndTheCensusOfKeys(t *testing.T) {
+	r := report(t, writeKeyed(t, "t-0"), Options{Key: []byte("a"), Keys: 5})
+	var fates []Fate
+	for _, k := range r.Life {
+		fates = append(fates, k.Fate)
+	}
+	if !slices.Equal(fates, []Fate{FateSuperseded, FateKept, FateAbove, FateAbove}) || r.Life[0].SupersededBy != 1 {
+		t.Errorf("%+v", r.Life)
+	}
+	if c := r.Census; c.Unique != 1 || c.Records != 4 || c.NoKey != 2 || string(c.Top[0].Key) != "a" || c.Top[0].Records != 4 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestOrderIsThatOfACleaner(t *testing.T) {
+	full := report(t, writeKeyed(t, "t-0"), Options{})
+	clean := report(t, writeKeyed(t, "t-1"), Options{CleanedTo: CleanedTo{Given: true, Offset: 3}})
+	reports := []*Report{clean, full}
+	Order(reports)
+	if reports[0] != full || full.Place != 1 || clean.Place != 0 {
+		t.Errorf("%d and %d", full.Place, clean.Place)
+	}
+	if clean.CleanAt != nil || full.CleanAt == nil || time.UnixMilli(*full.CleanAt) != time.UnixMilli(nowMs) {
+		t.Errorf("%v, %v", clean.CleanAt, full.CleanAt)
+	}
+}
