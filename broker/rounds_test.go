@@ -245,3 +245,30 @@ func (c *cleanTask) fileDifferences(l *LoadedLog, round *Round, want *kafkaRound
 	}
 	return bad
 }
+
+// TestJobsAgree has one worker and several go through a log of many runs.
+func TestJobsAgree(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t-0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeBenchLog(t, dir, 10<<20)
+	task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000, mapBytes: 24 * 10000}
+	var want *Round
+	for _, jobs := range []int{1, 2, 5} {
+		l, r, _, err := task.predict(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Clean(t.Context(), CleanJob{Settings: task.settings(), Range: &r, NowMs: task.nowMs, Jobs: jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if !got.MapFull || got.RecordsKept == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%d jobs: %+v, want %+v", jobs, got, want)
+		}
+	}
+}
