@@ -22,8 +22,8 @@ type CleanerSegment struct {
 	Aborted []format.AbortedTxn // the .txnindex
 }
 
-// LastRecord is what a broker remembers of a producer that is active: the batch that ends in LastOffset is never dropped,
-// if that is not -1, else no control batch of that epoch (Kafka's LastRecord).
+// LastRecord is what a broker remembers of a producer that is active: the batch that ends in LastOffset is never
+// dropped, if that is not -1, else no control batch of that epoch (Kafka's LastRecord).
 type LastRecord struct {
 	LastOffset int64
 	Epoch      int16
@@ -193,8 +193,8 @@ func (l *CleanerLog) forcedAt(firstDirty int64, s *CleanerSettings) int64 {
 	return earliest + max(s.MaxLagMs, 0) + 1
 }
 
-// Eligible reports whether a cleaner would take the log at nowMs, whatever other logs it has. forced says that it is not the
-// ratio that demands it.
+// Eligible reports whether a cleaner would take the log at nowMs, whatever other logs it has. forced says that it is
+// not the ratio that demands it.
 func (r *CleanRange) Eligible(s *CleanerSettings, nowMs int64) (eligible, forced bool) {
 	if r.CleanBytes+r.DirtyBytes == 0 || !s.Compact || !s.Enabled {
 		return false, false
@@ -206,8 +206,8 @@ func (r *CleanRange) Eligible(s *CleanerSettings, nowMs int64) (eligible, forced
 	return forced, forced
 }
 
-// EligibleAt is from when on a cleaner would take the log if nothing is appended and no transaction ends; false if time alone
-// does not do it.
+// EligibleAt is from when on a cleaner would take the log if nothing is appended and no transaction ends; false if time
+// alone does not do it.
 func (l *CleanerLog) EligibleAt(s *CleanerSettings, r *CleanRange, nowMs int64) (int64, bool) {
 	if !s.Compact || !s.Enabled {
 		return 0, false

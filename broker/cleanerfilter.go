@@ -27,8 +27,8 @@ func (r *Removed) Add(o Removed) {
 // Sum is how many there are.
 func (r *Removed) Sum() int64 { return r.Superseded + r.Tombstone + r.Aborted + r.Marker + r.NoKey }
 
-// fate is what becomes of the records of a data batch that belongs to no aborted transaction, or of a control batch that is
-// not dropped.
+// fate is what becomes of the records of a data batch that belongs to no aborted transaction, or of a control batch
+// that is not dropped.
 type fate struct {
 	records int64
 	kept    int64

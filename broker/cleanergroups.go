@@ -2,7 +2,8 @@ package broker
 
 import "math"
 
-// group puts segments together that become one (Cleaner.groupSegmentsBySize). upTo is the offset that cleaning stops at.
+// group puts segments together that become one (Cleaner.groupSegmentsBySize). upTo is the offset that cleaning stops
+// at.
 func group(segments []CleanerSegment, s *CleanerSettings, upTo int64) [][]CleanerSegment {
 	var groups [][]CleanerSegment
 	for len(segments) > 0 {

@@ -22,14 +22,15 @@ type CleanerSource struct {
 // LoadedLog is a partition as a broker holds it once it is loaded.
 type LoadedLog struct {
 	CleanerLog
-	// Open are the open transactions, by first offset; the first holds the last stable offset, if it lies below the high watermark.
+	// Open are the open transactions, by first offset; the first holds the last stable offset, if it lies below the
+	// high watermark.
 	Open []format.ProducerEntry
 	// Refused says why a broker does not load the partition, nil if it does.
 	Refused error
 }
 
-// LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers, the headers
-// of the active segment.
+// LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers,
+// the headers of the active segment.
 func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource) (*LoadedLog, error) {
 	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
 	options := state.LoadOptions{HighWatermark: src.Watermark, Clean: src.Dir == nil || src.Dir.Marker != nil, Compacted: true, Records: src.Records}

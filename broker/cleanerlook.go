@@ -42,7 +42,8 @@ type stretch struct {
 // runBytes is about how many bytes a run has: few enough that they stay in the processor's cache.
 const runBytes = 512 << 10
 
-// cut finds the runs of a segment from a position on by hopping from header to header. Where a header leads nowhere the last one has all the rest.
+// cut finds the runs of a segment from a position on by hopping from header to header. Where a header leads nowhere the
+// last one has all the rest.
 func cut(seg *CleanerSegment, data []byte, start int64) []stretch {
 	var runs []stretch
 	size := int64(len(data))
@@ -71,7 +72,8 @@ type runResult struct {
 
 var results = sync.Pool{New: func() any { return &runResult{} }}
 
-// eachLooked looks at the batches of a segment from a position on, with so many workers, and hands them to fold in order.
+// eachLooked looks at the batches of a segment from a position on, with so many workers, and hands them to fold in
+// order.
 func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *looker, b *looked, r *runResult), fold func(b *looked) error) error {
 	return seg.Log.View(func(data []byte) error {
 		ctx, cancel := context.WithCancel(c.ctx)

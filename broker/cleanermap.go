@@ -17,8 +17,8 @@ func (h keyHasher) hash(key []byte) keyHash {
 	return keyHash{maphash.Bytes(h.a, key), maphash.Bytes(h.b, key)}
 }
 
-// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap): 24 bytes a key in a table that is at most
-// three quarters full.
+// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap): 24 bytes a key in a table that is at
+// most three quarters full.
 type offsetMap struct {
 	table []offsetSlot
 	shift uint

@@ -63,8 +63,8 @@ type SegmentRound struct {
 	Removed       Removed
 }
 
-// SegmentAfter is a segment that a round leaves. The sizes of files are bytes; if not Exact, those of the log and its indexes
-// are estimates, as batches have to be compressed again.
+// SegmentAfter is a segment that a round leaves. The sizes of files are bytes; if not Exact, those of the log and its
+// indexes are estimates, as batches have to be compressed again.
 type SegmentAfter struct {
 	Base                                   int64
 	Size                                   int64
@@ -343,8 +343,8 @@ func (c *cleaning) cleanBatch(seg *CleanerSegment, b *looked) error {
 	return nil
 }
 
-// dropped reports whether nothing is left of the transaction that a batch belongs to, and whether the batch's records go
-// therefore now: those of an aborted transaction at once, a marker when its horizon is past.
+// dropped reports whether nothing is left of the transaction that a batch belongs to, and whether the batch's records
+// go therefore now: those of an aborted transaction at once, a marker when its horizon is past.
 func (c *cleaning) dropped(b *looked) (gone, dropped bool, err error) {
 	if !b.Control() {
 		gone = c.txns.data(&b.Batch)

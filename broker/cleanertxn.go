@@ -7,8 +7,8 @@ import (
 	"kseg/format"
 )
 
-// cleanedTxns follows transactions while a cleaner goes through a log, to say which batches belong to aborted ones and which
-// markers have none left (CleanedTransactionMetadata).
+// cleanedTxns follows transactions while a cleaner goes through a log, to say which batches belong to aborted ones and
+// which markers have none left (CleanedTransactionMetadata).
 type cleanedTxns struct {
 	committed map[int64]bool                // producers with batches of a transaction that was not aborted
 	aborted   map[int64]*abortedTxn         // those with one that was
@@ -61,8 +61,8 @@ const (
 	commitMarker = 1
 )
 
-// control takes the next control batch and reports whether nothing is left of the transaction that it ends. present is false
-// for a batch whose record is gone.
+// control takes the next control batch and reports whether nothing is left of the transaction that it ends. present is
+// false for a batch whose record is gone.
 func (c *cleanedTxns) control(b *format.Batch, typ int16, present bool) (bool, error) {
 	c.begin(b.LastOffset)
 	switch {
@@ -83,9 +83,10 @@ func (c *cleanedTxns) control(b *format.Batch, typ int16, present bool) (bool, e
 	return false, nil
 }
 
-// abortedIn are the aborted transactions that begin below to, read from the transaction indexes of the segment in which from lies
-// and those after it (LocalLog.collectAbortedTransactions). Kafka leaves out only those that ended below the log start: one of a
-// producer that ended before from counts as well, until the next marker of the producer that the cleaner comes to.
+// abortedIn are the aborted transactions that begin below to, read from the transaction indexes of the segment in which
+// from lies and those after it (LocalLog.collectAbortedTransactions). Kafka leaves out only those that ended below the
+// log start: one of a producer that ended before from counts as well, until the next marker of the producer that the
+// cleaner comes to.
 func (l *CleanerLog) abortedIn(from, to int64) []format.AbortedTxn {
 	segments := l.Segments
 	at, ok := slices.BinarySearchFunc(segments, from, func(s CleanerSegment, offset int64) int {

@@ -27,8 +27,8 @@ type KeyCount struct {
 
 }
 
-// CountKeys counts keys, 24 bytes of memory each, and then looks for those with the most records, at most top of them. Where
-// a batch cannot be read, the rest of its segment is not counted.
+// CountKeys counts keys, 24 bytes of memory each, and then looks for those with the most records, at most top of them.
+// Where a batch cannot be read, the rest of its segment is not counted.
 func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus, error) {
 	census, hasher := &KeyCensus{}, newKeyHasher()
 	counts := newOffsetMap(math.MaxInt64)
@@ -116,8 +116,8 @@ func eachDataRecord(ctx context.Context, segments []CleanerSegment, records *for
 	return nil
 }
 
-// EachBatch goes through the batches of the segments from index first on. Where a batch cannot be read, the rest of its segment
-// is left out.
+// EachBatch goes through the batches of the segments from index first on. Where a batch cannot be read, the rest of its
+// segment is left out.
 func (l *CleanerLog) EachBatch(first int, take func(seg *CleanerSegment, b *format.Batch)) error {
 	for i := range l.Segments[first:] {
 		seg := &l.Segments[first+i]

@@ -16,7 +16,8 @@ import (
 	"kseg/logdir"
 )
 
-// frozenFile has rounds of Kafka's cleaner: when they were asked for, epoch ms, and a line each with the task and the answer.
+// frozenFile has rounds of Kafka's cleaner: when they were asked for, epoch ms, and a line each with the task and the
+// answer.
 const frozenFile = "testdata/rounds.txt"
 
 // frozenDirs are the partitions of those rounds.

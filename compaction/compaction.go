@@ -1,8 +1,8 @@
-// Package compaction says what the log cleaner of a broker would do to partitions: what it could clean, whether it would come
-// now, what one round keeps, and why the rest goes.
+// Package compaction says what the log cleaner of a broker would do to partitions: what it could clean, whether it
+// would come now, what one round keeps, and why the rest goes.
 //
-// The rules are in package broker (cleaner*.go); here they get what they need from wherever a partition's state and settings
-// are, and are told to people.
+// The rules are in package broker (cleaner*.go); here they get what they need from wherever a partition's state and
+// settings are, and are told to people.
 package compaction
 
 import (
@@ -85,7 +85,8 @@ type Analyzer struct {
 	records  *format.RecordReader
 }
 
-// NewAnalyzer takes what is known of the cluster. The error is about a setting in server.properties with which no broker starts.
+// NewAnalyzer takes what is known of the cluster. The error is about a setting in server.properties with which no
+// broker starts.
 func NewAnalyzer(partitions []*logdir.Partition, cluster *state.Cluster, options Options) (*Analyzer, error) {
 	a := &Analyzer{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{},
 		records: format.NewRecordReader(options.MaxBatchBytes, nil)}
@@ -118,8 +119,8 @@ func (a *Analyzer) Problems() []logdir.Problem {
 	return list
 }
 
-// Look analyzes one partition. asked says that it was named, and not just found in a log directory: then it is taken to be
-// compacted if nobody says what it is.
+// Look analyzes one partition. asked says that it was named, and not just found in a log directory: then it is taken to
+// be compacted if nobody says what it is.
 func (a *Analyzer) Look(ctx context.Context, p *logdir.Partition, asked bool) (res Result) {
 	res.Partition = p
 	err := logdir.Guard(p.Display, func() error { return a.look(ctx, p, asked, &res) })
@@ -174,8 +175,8 @@ func (a *Analyzer) look(ctx context.Context, p *logdir.Partition, asked bool, re
 	return err
 }
 
-// expiredMs is up to when an idle producer is forgotten. Where the broker's setting is not known, only those are taken for
-// forgotten that have really been idle for longer than any setting allows.
+// expiredMs is up to when an idle producer is forgotten. Where the broker's setting is not known, only those are taken
+// for forgotten that have really been idle for longer than any setting allows.
 func (a *Analyzer) expiredMs(s *Settings) int64 {
 	if s.ProducerExpiration.Source == state.FromDefault {
 		return a.options.PresentMs - math.MaxInt32
@@ -300,8 +301,8 @@ func ratioOf(r *Report) float64 {
 	return -1
 }
 
-// Partitions are the partitions among the operands, with whether each was asked for by name. A file stands for the partition that
-// it lies in.
+// Partitions are the partitions among the operands, with whether each was asked for by name. A file stands for the
+// partition that it lies in.
 func Partitions(set *logdir.Set) (partitions []*logdir.Partition, asked []bool, problems []logdir.Problem) {
 	for _, o := range set.Operands {
 		switch {

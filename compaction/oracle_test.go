@@ -23,8 +23,8 @@ import (
 // oracleTopics is how many topics the real broker gets.
 const oracleTopics = 12
 
-// TestOracleBrokerCleans fills topics of a real broker whose cleaner sleeps, stops it, says what a round will leave, and lets the
-// broker's own cleaner run. What it leaves must be that.
+// TestOracleBrokerCleans fills topics of a real broker whose cleaner sleeps, stops it, says what a round will leave,
+// and lets the broker's own cleaner run. What it leaves must be that.
 func TestOracleBrokerCleans(t *testing.T) {
 	java := fixture.CompileJava(t, "oracle/Keyed.java", fixture.LoggerSource(t))
 	seed := time.Now().UnixNano()

@@ -10,7 +10,8 @@ import (
 	"kseg/state"
 )
 
-// AppendText appends the report for a reader: the answer, the range, what a round does segment by segment, and what is wrong.
+// AppendText appends the report for a reader: the answer, the range, what a round does segment by segment, and what is
+// wrong.
 func (r *Report) AppendText(dst []byte, theme render.Theme, payload render.Payload, width int) []byte {
 	dst = append(dst, theme.Strong(render.Escaped(r.Partition.Display))...)
 	dst = append(dst, '\n')
@@ -199,6 +200,9 @@ func (r *Report) appendKeys(dst []byte, payload render.Payload) []byte {
 	topic, decoder := schema.TopicFor(r.Partition.Name), keyDecoder(payload)
 	dst = append(dst, fmt.Sprintf("\n%s of %s in the whole log\n", render.Plural(r.Census.Unique, "unique key", "unique keys"),
 		render.Plural(r.Census.Records, "record", "records"))...)
+	if len(r.Census.Top) == 0 {
+		return dst
+	}
 	table := render.NewColumns("rrrrll")
 	table.Row("records", "bytes", "first", "last", "", "key")
 	for i := range r.Census.Top {

@@ -101,8 +101,8 @@ func (r *Report) warnOfDelay() {
 		render.Minute(sinceMs), render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late), came)
 }
 
-// filthySince is when the ratio first went above its limit, by the first timestamp of the segment after the one that made it
-// so, and how many segments were closed after that.
+// filthySince is when the ratio first went above its limit, by the first timestamp of the segment after the one that
+// made it so, and how many segments were closed after that.
 func (r *Report) filthySince() (ms int64, closed int) {
 	segments := r.Log.Segments
 	grown := broker.CleanRange{CleanBytes: r.Range.CleanBytes}

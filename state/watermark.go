@@ -19,8 +19,8 @@ type Watermark struct {
 	Offset int64 // with WatermarkOffset
 }
 
-// Of is the high watermark of a partition that reaches from start to end, with where it comes from: "log end", "checkpoint"
-// or "flag". missing says that the checkpoint was to be asked and has no such line. im and dir may be nil.
+// Of is the high watermark of a partition that reaches from start to end, with where it comes from: "log end",
+// "checkpoint" or "flag". missing says that the checkpoint was to be asked and has no such line. im and dir may be nil.
 func (w Watermark) Of(im *Image, dir *Dir, tp TopicPartition, start, end int64) (offset int64, source string, missing bool) {
 	mode := w.Mode
 	if mode == WatermarkAuto {
@@ -39,8 +39,8 @@ func (w Watermark) Of(im *Image, dir *Dir, tp TopicPartition, start, end int64) 
 	return min(max(offset, start), end), source, missing
 }
 
-// watermarkMode decides by the number of replicas. The checkpoint lags by up to five seconds, so that it is not asked where
-// nobody else has to have a record.
+// watermarkMode decides by the number of replicas. The checkpoint lags by up to five seconds, so that it is not asked
+// where nobody else has to have a record.
 func watermarkMode(im *Image, tp TopicPartition) WatermarkMode {
 	if im == nil {
 		return WatermarkEnd
