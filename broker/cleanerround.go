@@ -464,8 +464,8 @@ func (o *output) append(ref format.BatchRef, exact bool) error {
 	if err := o.index.Add(ref); err != nil {
 		return err
 	}
-	most := int(o.settings.SegmentIndexBytes)
-	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize || times >= most/timeEntrySize) {
+	most := int(o.settings.SegmentIndexBytes) // a time index keeps one entry back for when it is closed
+	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize || times >= most/timeEntrySize-1) {
 		return &format.Error{What: "index", Pos: ref.Pos, Want: "no more than segment.index.bytes (" + strconv.Itoa(most) + ")",
 			Got: "one more entry", Err: format.ErrValue}
 	}
