@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"container/heap"
 	"fmt"
 
 	"kseg/format"
@@ -31,6 +32,29 @@ type txnFollower struct {
 	// marker is the last marker that ended a transaction or could have, for naming it beside an entry that is wrong.
 	marker Place
 	commit bool
+	// stable are the entries that are wrong in nothing but their last stable offset.
+	stable stableHeap
+}
+
+// stableEntry is an entry whose last stable offset is another than by the log. A search for aborted transactions ends at it where it
+// should go on, if one that comes later begins below that offset.
+type stableEntry struct {
+	seg     *segment
+	offset  int64
+	finding Finding
+}
+
+// stableHeap has the entry with the highest last stable offset first.
+type stableHeap []stableEntry
+
+func (h stableHeap) Len() int           { return len(h) }
+func (h stableHeap) Less(i, j int) bool { return h[i].offset > h[j].offset }
+func (h stableHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *stableHeap) Push(e any)        { *h = append(*h, e.(stableEntry)) }
+func (h *stableHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 func (x *txnFollower) begin(seg *segment) {
@@ -51,6 +75,9 @@ func (x *txnFollower) batch(seg *segment, b *format.Batch) {
 	x.extra(seg, b.BaseOffset)
 	x.marker, x.commit = at(seg.log.Rel, b), !event.Marker.Abort
 	here := x.next < x.n && x.index.Entry(x.next).LastOffset == b.BaseOffset
+	if here {
+		x.hidden(x.index.Entry(x.next))
+	}
 	switch {
 	case event.Marker.Abort && event.Ended && here:
 		x.compare(seg, event.Txn.AbortedTxn)
@@ -67,6 +94,7 @@ func (x *txnFollower) batch(seg *segment, b *format.Batch) {
 func (x *txnFollower) extra(seg *segment, offset int64) {
 	for x.next < x.n && x.index.Entry(x.next).LastOffset < offset {
 		e := x.index.Entry(x.next)
+		x.hidden(e)
 		message := fmt.Sprintf("entry %d says that a transaction of producer %d was aborted at offset %d, ", x.next, e.ProducerID, e.LastOffset)
 		switch {
 		case e.LastOffset < seg.base:
@@ -92,12 +120,38 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 	if e == want || x.p.startUnknown && x.began(e, want) {
 		return
 	}
+	same := e
+	if same.LastStableOffset = want.LastStableOffset; same == want {
+		x.unstable(seg, e, want)
+		return
+	}
 	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log "+
 		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
 		want.LastStableOffset))
 	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)}, {"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
 		{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}
 	f.relate(x.marker)
+}
+
+// unstable keeps an entry of which only the last stable offset is wrong, until it is known what comes of that.
+func (x *txnFollower) unstable(seg *segment, e, want format.AbortedTxn) {
+	heap.Push(&x.stable, stableEntry{seg, e.LastStableOffset, Finding{Code: "txnindex-entry", Severity: Note, logPos: -1,
+		Place: Place{File: x.file, Pos: x.index.Position(x.next), Len: txnSlot, FirstOffset: e.FirstOffset, LastOffset: e.LastOffset},
+		Message: fmt.Sprintf("entry %d agrees with the log in producer %d and offsets %d to %d, but its last stable offset is %d, and by the log it is %d",
+			x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.LastStableOffset),
+		Evidence: []Evidence{{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}, Related: []Place{x.marker}}})
+}
+
+// hidden reports the entries before e at which a search ends that should have come to e.
+func (x *txnFollower) hidden(e format.AbortedTxn) {
+	for len(x.stable) > 0 && e.FirstOffset < x.stable[0].offset {
+		s := heap.Pop(&x.stable).(stableEntry)
+		s.finding.Severity = Damage
+		s.finding.Message += fmt.Sprintf("; a search for aborted transactions below %d ends there and misses the one of producer %d that begins at offset %d, so "+
+			"that consumers with read_committed get its records. Brokers write such entries themselves where several transactions come in one append, as to a "+
+			"replica that follows or is moved; kseg verify --rebuild writes the right index", s.offset, e.ProducerID, e.FirstOffset)
+		x.p.found(s.seg, s.finding)
+	}
 }
 
 // began reports whether an entry differs from what the log says only in what began before the log does.
@@ -138,4 +192,11 @@ func (x *txnFollower) end(seg *segment) {
 	}
 }
 
-func (x *txnFollower) finish() {}
+// finish reports the entries whose last stable offset misleads no search.
+func (x *txnFollower) finish() {
+	for _, s := range x.stable {
+		s.finding.Message += "; no search is misled by it. Brokers write such entries themselves where several transactions come in one append, as to a " +
+			"replica that follows or is moved"
+		x.p.found(s.seg, s.finding)
+	}
+}

@@ -38,12 +38,16 @@ func (p *partition) fold() []*Finding {
 	return foldRepeated(found)
 }
 
-// foldRepeated joins the findings of the same code in the same file.
+// foldRepeated joins the findings of the same code and severity in the same file.
 func foldRepeated(found []*Finding) []*Finding {
-	first := map[fileCode]*Finding{}
+	type repeated struct {
+		fileCode
+		severity Severity
+	}
+	first := map[repeated]*Finding{}
 	var out []*Finding
 	for _, f := range found {
-		k := fileCode{f.File, f.Code}
+		k := repeated{fileCode{f.File, f.Code}, f.Severity}
 		if first[k] == nil {
 			first[k] = f
 			out = append(out, f)
