@@ -94,8 +94,13 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 	x.alone[b.ProducerID] = nextBatch{before.ProducerEpoch, format.IncrementSequence(want, b.LastOffsetDelta+1)}
 	switch event.Issue {
 	case format.ProducerSequenceGap:
-		x.found(seg, b, "producer-sequence", fmt.Sprintf("producer %d goes from sequence %d to %d; what lies between was never stored, or is lost",
-			b.ProducerID, before.LastSequence, b.BaseSequence), Evidence{"base sequence", strconv.Itoa(int(want)), strconv.Itoa(int(b.BaseSequence))})
+		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what lies between was never stored, or is lost", b.ProducerID,
+			before.LastSequence, b.BaseSequence)
+		if b.BaseSequence <= before.LastSequence {
+			message = fmt.Sprintf("producer %d comes with sequence %d, though all up to %d is there already: a duplicate was stored", b.ProducerID,
+				b.BaseSequence, before.LastSequence)
+		}
+		x.found(seg, b, "producer-sequence", message, Evidence{"base sequence", strconv.Itoa(int(want)), strconv.Itoa(int(b.BaseSequence))})
 	case format.ProducerSequenceStart:
 		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes from epoch %d to %d with sequence %d; a new epoch begins with 0", b.ProducerID,
 			before.ProducerEpoch, b.ProducerEpoch, b.BaseSequence), Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)),

@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"kseg/format"
 	"kseg/render"
@@ -126,10 +127,21 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 	code := "record-malformed"
 	var e *format.Error
 	errors.As(f.err, &e)
-	message := fmt.Sprintf("the records cannot be read beyond the first %d of %d: %s", f.n, b.Count, f.err)
-	if b.Codec() != format.CodecNone && e != nil && e.What == b.Codec().String()+" stream" {
+	of := ""
+	if b.Count >= 0 {
+		of = fmt.Sprintf(" of %d", b.Count)
+	}
+	message := fmt.Sprintf("the records cannot be read beyond the first %d%s: %s", f.n, of, f.err)
+	if codec := b.Codec().String(); b.Codec() != format.CodecNone && e != nil && strings.HasPrefix(e.What, codec+" ") {
 		code = "records-undecodable"
-		message = "the " + b.Codec().String() + " data cannot be decompressed, though the checksum of the batch holds: " + e.Got
+		why := e.Got
+		if e.What != codec+" stream" {
+			why = reason(f.err)
+		}
+		message = "the " + codec + " data cannot be decompressed, though the checksum of the batch holds: " + why
+		if b.Magic == 1 && e.What == "lz4 header checksum" {
+			message += "; clients of Kafka before 0.10 wrote such a checksum (KAFKA-3160), which is read in messages of magic 0 only"
+		}
 	}
 	finding := Finding{Code: code, Place: p.place(), Message: message + "; consumers stop here"}
 	if e != nil {

@@ -274,17 +274,23 @@ func lackOfProperties(l *logDir) {
 // compareLogDirs holds the log directories of a run against each other: they should be of one broker.
 func compareLogDirs(o *operands) {
 	var known []*dirState
+	of := map[string]int{} // by cluster id
 	for _, l := range o.dirs {
 		if l.dir == nil {
 			continue
 		}
 		if s := o.driver.dirState(l.dir); s.MetaRaw != nil && s.MetaErr == nil {
-			for _, other := range known {
-				if comparePair(o, other, s) {
-					break
-				}
-			}
 			known = append(known, s)
+			of[s.Meta.ClusterID]++
+		}
+	}
+	// Whoever differs from most of the others is the one that is wrong.
+	slices.SortStableFunc(known, func(a, b *dirState) int { return of[b.Meta.ClusterID] - of[a.Meta.ClusterID] })
+	for i, s := range known {
+		for _, other := range known[:i] {
+			if comparePair(o, other, s) {
+				break
+			}
 		}
 	}
 }

@@ -161,9 +161,9 @@ func TestBesideAWriter(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	enough := 100_000
+	enough := 20_000
 	if testing.Short() {
-		enough = 10_000
+		enough = 3_000
 	}
 	seen, changed, runs := 0, 0, 0
 	for i := 0; seen < enough && !t.Failed(); i++ {

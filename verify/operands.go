@@ -65,6 +65,7 @@ func (l *logDir) found(f Finding) {
 func (o *operands) found(f Finding) {
 	f.base = -1
 	o.driver.fill(&f)
+	f.Next = nextCommand(&f)
 	if !o.driver.opts.Ignore[f.Code] {
 		o.findings = append(o.findings, &f)
 	}

@@ -217,10 +217,13 @@ func (p *partition) found(seg *segment, f Finding) *Finding {
 	return &f
 }
 
-// nextCommand shows the bytes at a finding's place; "" if it has none.
+// nextCommand shows the bytes at a finding's place; the rule if it has none and is worse than a note.
 func nextCommand(f *Finding) string {
-	if f.Pos < 0 || f.File == "" {
+	switch {
+	case (f.Pos < 0 || f.File == "") && f.Severity == Note:
 		return ""
+	case f.Pos < 0 || f.File == "":
+		return "kseg explain " + f.Code
 	}
 	return "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
 }

@@ -226,10 +226,19 @@ func placeText(f *Finding) string {
 	if f.Pos >= 0 {
 		text += " @" + itoa(f.Pos)
 	}
-	if offsets := offsetsText(&f.Place); offsets != "" {
-		text += ", offsets " + offsets
+	return text + offsetsClause(&f.Place)
+}
+
+// offsetsClause is ", offsets 55–58", ", offset 55", or nothing.
+func offsetsClause(p *Place) string {
+	switch offsets := offsetsText(p); {
+	case offsets == "":
+		return ""
+	case p.FirstOffset == p.LastOffset:
+		return ", offset " + offsets
+	default:
+		return ", offsets " + offsets
 	}
-	return text
 }
 
 func relatedText(p *Place) string {
@@ -237,10 +246,7 @@ func relatedText(p *Place) string {
 	if p.Pos >= 0 {
 		text += " @" + itoa(p.Pos)
 	}
-	if offsets := offsetsText(p); offsets != "" {
-		text += ", offsets " + offsets
-	}
-	return text
+	return text + offsetsClause(p)
 }
 
 // VerdictText is the last line: the verdict, and what it rests on.

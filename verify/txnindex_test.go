@@ -12,21 +12,20 @@ import (
 // An entry whose last stable offset is too high is judged by what a search makes of it: damage if it hides a later entry.
 func TestLastStableOffset(t *testing.T) {
 	for _, c := range []struct {
-		offset int64
-		want   string
+		file string
+		slot int
+		want string
 	}{
-		{8, "note txnindex-entry 00000000000000000000.txnindex 34"},
-		{1 << 62, "damage txnindex-entry 00000000000000000000.txnindex 34"},
+		{"00000000000000000000.txnindex", 1, "damage txnindex-entry 00000000000000000000.txnindex 34"},
+		{"00000000000000000169.txnindex", 2, "note txnindex-entry 00000000000000000169.txnindex 68"},
 	} {
 		dir := fixture.Dir(t, txnBase)
 		base := lines(t, dir, nil)
-		name := filepath.Join(dir, "00000000000000000000.txnindex")
-		index := fixture.Data(t, txnBase+"/00000000000000000000.txnindex")
-		binary.BigEndian.PutUint64(index[60:], uint64(c.offset))
-		writeFile(t, name, index)
-		found := lines(t, dir, base)
-		if len(found) != 1 || !strings.HasPrefix(found[0], c.want) {
-			t.Errorf("%d: %v", c.offset, found)
+		index := fixture.Data(t, txnBase+"/"+c.file)
+		binary.BigEndian.PutUint64(index[c.slot*txnSlot+26:], 1<<62)
+		writeFile(t, filepath.Join(dir, c.file), index)
+		if found := lines(t, dir, base); len(found) != 1 || !strings.HasPrefix(found[0], c.want) {
+			t.Errorf("%s, entry %d: %v", c.file, c.slot, found)
 		}
 	}
 }
