@@ -71,11 +71,13 @@ func openPartition(t *testing.T, path string) *logdir.Partition {
 }
 
 // TestRecoveryOfDamage holds the model to what the real loader made of each damaged partition, in three states: the log is recovered from
-// the beginning, from its last segment, and not at all.
+// the beginning, from its last segment, and not at all; and to what it made of the partitions of a killed broker.
 func TestRecoveryOfDamage(t *testing.T) {
 	dirs := map[string]*logdir.Partition{}
 	for _, r := range recoveryRuns(t) {
-		if dirs[r.scenario] == nil {
+		if dirs[r.scenario] == nil && strings.Contains(r.scenario, "/") {
+			dirs[r.scenario] = openPartition(t, fixture.Dir(t, "4.4.0/logdirs/"+r.scenario))
+		} else if dirs[r.scenario] == nil {
 			dirs[r.scenario] = openPartition(t, fixture.Damaged(t, r.scenario))
 		}
 		got, err := Load(dirs[r.scenario], LoadOptions{Clean: r.shutdown == "clean", RecoveryPoint: r.recoveryPoint, LogStart: r.logStart,

@@ -153,14 +153,31 @@ func (b *Start) loadQuorum(d *DirStart) error {
 			b.image = nil
 			return nil //nolint:nilerr // nothing is left
 		}
-		for id, t := range before.Topics() {
-			if b.image.Topics()[id] == nil {
-				b.Vanished = append(b.Vanished, t.Name)
-			}
-		}
-		slices.Sort(b.Vanished)
+		b.vanish(before)
 	}
 	return nil
+}
+
+// vanish lists the topics that the metadata have lost: those that they knew before, and those of partitions here, since what named them may
+// be the damage itself.
+func (b *Start) vanish(before *state.Image) {
+	gone := map[string]bool{}
+	for id, t := range before.Topics() {
+		gone[t.Name] = b.image.Topics()[id] == nil
+	}
+	for _, d := range b.Dirs {
+		for _, name := range d.Dir.Subdirs {
+			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix == "" && !p.IsClusterMetadata() && b.image.Topic(p.Topic) == nil {
+				gone[p.Topic] = true
+			}
+		}
+	}
+	for name, is := range gone {
+		if is {
+			b.Vanished = append(b.Vanished, name)
+		}
+	}
+	slices.Sort(b.Vanished)
 }
 
 func (b *Start) voters(p *logdir.Partition) {
@@ -310,10 +327,8 @@ func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition, 
 	}
 }
 
-// Finish says what follows when all partitions have been loaded: of one that is in use twice, of topics that the metadata have lost, and
-// of directories that are all offline.
+// Finish says what follows when all partitions have been loaded: of one that is in use twice, and of directories that are all offline.
 func (b *Start) Finish(all []*PartitionStart) {
-	b.vanish(all)
 	seen := map[string]*PartitionStart{}
 	for _, p := range all {
 		suffix := p.Partition.Suffix
@@ -335,19 +350,6 @@ func (b *Start) Finish(all []*PartitionStart) {
 	if offline > 0 && offline == len(b.Dirs) {
 		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
 	}
-}
-
-// vanish adds the topics of partitions that the metadata do not know any more: what names them may be the damage itself.
-func (b *Start) vanish(all []*PartitionStart) {
-	if b.Metadata == nil || b.Metadata.Loaded == nil || len(b.Metadata.Lost.Ranges) == 0 || b.image == nil {
-		return
-	}
-	for _, p := range all {
-		if t := p.Partition.Topic; p.Stray != "" && b.image.Topic(t) == nil && !slices.Contains(b.Vanished, t) {
-			b.Vanished = append(b.Vanished, t)
-		}
-	}
-	slices.Sort(b.Vanished)
 }
 
 // editedDir is a log directory's state after the edits.

@@ -26,6 +26,8 @@ type Partition struct {
 	Gentle bool
 
 	maxBatchBytes int64
+	// stoppedCleanly: the broker has trimmed the last segment's indexes, and its next start takes all of their slots for entries.
+	stoppedCleanly bool
 }
 
 // Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such as
@@ -126,6 +128,7 @@ func (p *Partition) useCheckpoints(dirs *state.Dirs) {
 	if !named || dir.Suffix != "" {
 		return
 	}
+	p.stoppedCleanly = dirs.Of(parent).Marker != nil && !dir.IsClusterMetadata()
 	tp := state.TopicPartition{Topic: dir.Topic, Partition: dir.Partition}
 	if start, ok := dirs.Of(parent).Offset(format.KindLogStartOffsetCheckpoint, tp); ok {
 		p.LogStart = start
@@ -143,7 +146,7 @@ func (p *Partition) view(ctx context.Context, s *logdir.Segment, fn func(*Segmen
 	return s.Log.View(func(log []byte) error {
 		return viewOptional(s.Index, func(index []byte) error {
 			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {
-				return fn(NewSegment(s.Base, log, index, timeIndex, s.Next == nil, p.maxBatchBytes))
+				return fn(NewSegment(s.Base, log, index, timeIndex, s.Next == nil && !p.stoppedCleanly, p.maxBatchBytes))
 			})
 		})
 	})

@@ -104,7 +104,6 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	if next != nil {
 		goesOn(&f, next.Pos, next.BaseOffset)
 	}
-	f.Message += p.recovery(seg)
 	p.found(seg, f)
 	seg.damaged = true
 	p.skip(seg, b.Pos, b.Size(), b, nextOffset)
@@ -154,18 +153,6 @@ func (p *partition) endOf(seg *segment) int64 {
 	return end
 }
 
-// recovery says what a broker would make of damage at which its reading stops.
-func (p *partition) recovery(seg *segment) string {
-	later := int64(0)
-	for next := seg.dir.Next; next != nil; next = next.Next {
-		later++
-	}
-	if later == 0 {
-		return "; recovery of the segment would cut the log here"
-	}
-	return "; recovery of the segment would cut the log here and delete " + plural(later, "later segment", "later segments")
-}
-
 // skip tells the followers of bytes that they will not see.
 func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset int64) {
 	for _, f := range p.followers {
@@ -186,7 +173,7 @@ func (p *partition) magicEffect(seg *segment, magic int8) string {
 	if magic > 2 {
 		return "; brokers serve the batch as it is, and consumers refuse it"
 	}
-	return "; a broker takes it for an old message and fails" + p.recovery(seg)
+	return "; a broker takes it for an old message and fails"
 }
 
 // badLength reports a batch whose length field is wrong; b is the batch as it really is.
@@ -195,7 +182,7 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
 	p.found(seg, Finding{Code: "batch-length", Place: seg.batchPlace(b), logPos: b.Pos,
 		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
-			": no record is lost, yet a broker cannot find the batches behind it" + p.recovery(seg),
+			": no record is lost, yet a broker cannot find the batches behind it",
 		Evidence: []Evidence{{"batch length", want, stored}}})
 }
 
@@ -246,7 +233,6 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 		p.tornTail(seg, data, h, &f)
 	default:
 		p.damagedBytes(data, h, &f)
-		f.Message += p.recovery(seg)
 	}
 	if end := p.endOf(seg); h.Next < 0 && f.FirstOffset >= 0 && f.LastOffset < 0 && end > f.FirstOffset {
 		f.LastOffset = end - 1

@@ -25,7 +25,7 @@ var checkDirs = Check{
 		{"leftover-directory", Note, "a partition that is being deleted or moved, or is a stranger's"},
 		{"misplaced-file", Note, "a file of Kafka's in a directory where it means nothing"},
 		{"unknown-file", Note, "a file that is not Kafka's"},
-		{"unknown-directory", Note, "a directory that is not Kafka's"},
+		{"unknown-directory", Damage, "a directory whose name is not that of a partition"},
 		{"partition-twice", Damage, "a partition in two log directories"},
 		{"changed-while-read", Note, "a partition that changed while it was read"},
 	},
@@ -40,7 +40,7 @@ func lookAtPartitionDir(p *partition) {
 	}
 	for _, name := range p.dir.Subdirs {
 		if p.whole() {
-			p.found(nil, Finding{Code: "unknown-directory", Place: inFile(p.path(name), -1, -1), logPos: -1,
+			p.found(nil, Finding{Code: "unknown-directory", Severity: Note, Place: inFile(p.path(name), -1, -1), logPos: -1,
 				Message: "Kafka makes no directories inside of a partition's; a broker ignores it"})
 		}
 	}

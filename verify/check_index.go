@@ -103,9 +103,9 @@ func (x *indexFollower) end(seg *segment) {
 
 // slots looks at the end of the file: zero slots and stray bytes.
 func (x *indexFollower) slots(seg *segment) {
-	if n := x.index.ZeroTail(); n > 0 && seg.closed() && x.p.inUse() {
+	if n := x.index.ZeroTail(); n > 0 && seg.indexed() && x.p.inUse() {
 		x.found(seg, "index-zero-slots", x.index.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+" zero, and a broker "+
-			"takes them for entries of a segment that is closed", Evidence{})
+			"takes them for entries of a segment that was closed", Evidence{})
 	}
 	if n := x.index.StrayBytes(); n > 0 {
 		x.p.found(seg, Finding{Code: "index-stray-bytes", Place: inFile(x.file, int64(len(seg.index)-n), int64(n)), logPos: -1,

@@ -6,6 +6,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // checkIdentity looks at the files that say what a directory is: partition.metadata, meta.properties and the clean-shutdown
@@ -245,6 +246,10 @@ func lookAtMetaProperties(l *logDir) {
 		if finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr); odd {
 			l.found(finding)
 		}
+		if lack := s.lacks(); lack != "" {
+			l.found(Finding{Code: "meta-properties-unreadable", Place: inFile(f.Rel, -1, -1), logPos: -1,
+				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the broker have it", lack)})
+		}
 	}
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
 		raw, err := f.ReadSmall()
@@ -254,6 +259,21 @@ func lookAtMetaProperties(l *logDir) {
 			l.found(finding)
 		}
 	}
+}
+
+// lacks is the property that a broker with KRaft needs and that is not in the meta.properties, "" if all is there, or the broker may be an
+// older one.
+func (s *dirState) lacks() string {
+	if s.MetaErr != nil || s.withID == 0 && !slices.Contains(s.LogDir.Subdirs, state.MetadataDir) {
+		return ""
+	}
+	switch {
+	case !s.Meta.HasNodeID:
+		return "node.id"
+	case s.Meta.ClusterID == "":
+		return "cluster.id"
+	}
+	return ""
 }
 
 // lackOfProperties reports that a log directory has no meta.properties. A folder with nothing but partitions is no log directory

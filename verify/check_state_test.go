@@ -135,7 +135,7 @@ var stateDamage = []struct {
 	}, []string{"warning topic-id-differs inventory-2/partition.metadata 11 -"}},
 	{"topic id against the metadata", []string{cleanData1, cleanMeta}, func(t *testing.T, dir []string) {
 		replaceIn(t, filepath.Join(dir[0], "prices-0/partition.metadata"), "topic_id: 9", "topic_id: A")
-	}, []string{"warning topic-id-differs prices-0/partition.metadata 11 -"}},
+	}, []string{"damage topic-id-differs prices-0/partition.metadata 11 -"}},
 	{"partition of no topic", []string{cleanData1, cleanMeta}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prizes-0")
 	}, []string{
@@ -230,7 +230,7 @@ var stateDamage = []struct {
 		mkdir(t, filepath.Join(dir[0], "lost+found"))
 		mkdir(t, filepath.Join(dir[0], "remote-log-index-cache"))
 		mkdir(t, filepath.Join(dir[0], "prices-0", "old"))
-	}, []string{"note unknown-directory prices-0/old - -", "note unknown-directory lost+found - -"}},
+	}, []string{"note unknown-directory prices-0/old - -", "damage unknown-directory lost+found - -"}},
 	{"stranger's partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},

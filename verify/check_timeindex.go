@@ -85,7 +85,7 @@ func (x *timeFollower) end(seg *segment) {
 		x.p.found(seg, Finding{Code: "timeindex-stray-bytes", Place: inFile(x.file, int64(len(seg.timeIndex)-n), int64(n)), logPos: -1,
 			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
 	}
-	if n := x.times.Len() - x.times.Logical().Len(); n > 0 && seg.closed() && x.p.inUse() {
+	if n := x.times.Len() - x.times.Logical().Len(); n > 0 && seg.indexed() && x.p.inUse() {
 		x.found(seg, "timeindex-zero-slots", x.times.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+" zero; a broker takes "+
 			"the last one for the segment's largest timestamp, 1970, and retention by time deletes the segment")
 		return

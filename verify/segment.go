@@ -47,6 +47,10 @@ func (s *segment) growing(read int64) bool {
 
 func (s *segment) closed() bool { return !s.last }
 
+// indexed reports whether a broker takes all slots of the segment's indexes for entries when it starts: it trims those of the last segment
+// too when it stops cleanly.
+func (s *segment) indexed() bool { return !s.last || s.part.shutdown == cleanShutdown }
+
 // place is a stretch of the segment's log.
 func (s *segment) place(pos, length, first, last int64) Place {
 	return Place{File: s.log.Rel, Pos: pos, Len: length, FirstOffset: first, LastOffset: last}

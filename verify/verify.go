@@ -124,6 +124,7 @@ type driver struct {
 	topics     map[topicKey]*topicIDs // nil: not read yet
 	cluster    *state.Cluster         // nil: not read yet
 	toldUnread map[string]bool        // the sentences of summary.NotRead
+	starts     starts
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
@@ -203,6 +204,7 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	for _, err := range p.unreadOf {
 		d.notRead(err)
 	}
+	d.guarded(p.dir.Display, func() { p.judgeByStart(found) })
 	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
 	return d.emitAll(found)
 }

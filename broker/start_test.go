@@ -1,0 +1,208 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kseg/internal/fixture"
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// predictDirs plays through the start of one broker.
+func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionStart) {
+	t.Helper()
+	set, err := logdir.Open(dirs, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := state.OpenCluster(set, nil)
+	all := set.LogDirs()
+	groups := Brokers(all, &cluster.Dirs)
+	if len(groups) != 1 {
+		t.Fatalf("%d brokers", len(groups))
+	}
+	start, err := NewStart(groups[0], &cluster.Dirs, &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20, Jobs: 2,
+		Settings: cluster.Settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byDir := map[*logdir.LogDir]*DirStart{}
+	for _, d := range start.Dirs {
+		byDir[d.Dir] = d
+	}
+	var list []*PartitionStart
+	found := map[string]*PartitionStart{}
+	for p := range start.Partitions(context.Background(), set.Partitions(), byDir) {
+		if p.Err != nil {
+			t.Fatal(p.Err)
+		}
+		list = append(list, p)
+		found[p.Partition.Name] = p
+	}
+	start.Finish(list)
+	return start, found
+}
+
+// TestStartAfterKill holds the model to what the broker of the killed directories logged when it started: log start, log end and the
+// number of segments.
+func TestStartAfterKill(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/killed")
+	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"))
+	if len(start.Stops) > 0 {
+		t.Errorf("it does not start: %v", start.Stops)
+	}
+	for name, want := range map[string]string{
+		"doomed-1.1b66cfef9dd94713bf657c8936f9f1ab-delete": "0 0 1", "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete": "0 0 1",
+		"__transaction_state-0": "0 20 1", "__consumer_offsets-0": "0 1 1", "prices-0": "0 109 3", "audit-log-0": "30 240 1",
+		"inventory-1": "0 95 2", "a.b_c-d-0": "0 240 1", "prices-1": "0 131 4", "__consumer_offsets-1": "0 0 1", "inventory-2": "0 76 2",
+		"inventory-0": "0 971 8",
+	} {
+		p := found[name]
+		if p == nil {
+			t.Errorf("%s is not predicted", name)
+			continue
+		}
+		if got := fmt.Sprint(p.Loaded.LogStart, " ", p.LogEnd, " ", len(p.Segments)); got != want || !p.Harmless() {
+			t.Errorf("%s: %s, the broker: %s; %v", name, got, want, p.Lost)
+		}
+	}
+}
+
+// whatKeeps are changes to the three directories of a stopped broker, and what a real one said of them when it did not start, or did with
+// less than before.
+var whatKeeps = []struct {
+	name string
+	edit func(t *testing.T, root string)
+	want string // in Stops
+}{
+	{"nothing", func(*testing.T, string) {}, ""},
+	{"the root of a disk", func(t *testing.T, root string) { mkdir(t, root, "data1/lost+found") }, "lost+found: the name is not that of a partition"},
+	{"snapshots of a volume", func(t *testing.T, root string) { mkdir(t, root, "data2/.snapshot") }, ".snapshot: the name is not that of a partition"},
+	{"the remote index cache", func(t *testing.T, root string) { mkdir(t, root, "data2/remote-log-index-cache") }, ""},
+	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") }, "data2/meta.properties: it has no node.id"},
+	{"NUL bytes", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120)) }, "data2/meta.properties: it has no node.id"},
+	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") }, "data1/meta.properties: there is no such file"},
+	{"another cluster", func(t *testing.T, root string) {
+		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\ndirectory.id=AABrc2VnAAAAAAAAAAAAAg\n")
+	}, "data2/meta.properties: cluster.id is AABrc2VnAAAAAAAAAAAAAQ"},
+	{"no cluster id", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "broker.id=1\n") }, "data2/meta.properties: it has no cluster.id"},
+	{"a partition twice", func(t *testing.T, root string) { copyDir(t, root, "data1/prices-0", "data2/prices-0") }, "prices-0: the partition is in"},
+	{"the metadata log twice", func(t *testing.T, root string) {
+		copyDir(t, root, "meta/__cluster_metadata-0", "data1/__cluster_metadata-0")
+	}, "the metadata log is in"},
+	{"a log without an offset", func(t *testing.T, root string) { write(t, root, "data1/prices-0/segment-1.log", "") }, "segment-1.log: the name does not begin with an offset"},
+	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") }, "prices-0/partition.metadata: "},
+}
+
+func mkdir(t *testing.T, root, name string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, root, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, root, name string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyDir(t *testing.T, root, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(root, to), os.DirFS(filepath.Join(root, from))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatKeepsABrokerFromStarting(t *testing.T) {
+	for _, c := range whatKeeps {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			root := fixture.Dir(t, "4.4.0/logdirs/clean")
+			c.edit(t, root)
+			start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+			var got []string
+			for _, r := range start.Stops {
+				got = append(got, r.File+": "+r.Text)
+			}
+			if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, c.want) }) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestOffline: what takes a log directory offline, and the broker with it if it is the last.
+func TestOffline(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	write(t, root, "data1/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
+	write(t, root, "data2/prices-1/leader-epoch-checkpoint", "garbage\n")
+	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	for i, want := range []bool{true, true, false} {
+		if got := len(start.Dirs[i].Offline) > 0; got != want {
+			t.Errorf("%s is offline: %v", start.Dirs[i].Dir.Display, got)
+		}
+	}
+	if f := found["prices-1"].Failure; f == nil || !f.Offline || len(start.Stops) > 0 {
+		t.Errorf("%v, %v", f, start.Stops)
+	}
+	start, _ = predictDirs(t, filepath.Join(root, "data1"))
+	if len(start.Stops) == 0 {
+		t.Error("it starts without a log directory")
+	}
+}
+
+// TestMetadataIsAlwaysRecovered: one flipped bit in the metadata log, and a clean stop. A real broker cut the log from 10,437 to 1,593 bytes,
+// and set seven partitions aside.
+func TestMetadataIsAlwaysRecovered(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"), "flip 00000000000000000000.log 1683:2"); err != nil {
+		t.Fatal(err)
+	}
+	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	m := start.Metadata
+	if m.LogEnd != 20 || m.Lost.Offsets() != 135 || len(m.Cuts) != 1 || m.Cuts[0].At != 1593 {
+		t.Errorf("ends at %d, lost %d, cuts %v", m.LogEnd, m.Lost.Offsets(), m.Cuts)
+	}
+	stray := 0
+	for _, p := range found {
+		if p.Stray != "" {
+			stray++
+		}
+	}
+	want := []string{"__consumer_offsets", "__transaction_state", "a.b_c-d", "audit-log", "prices"}
+	if stray != 7 || !slices.Equal(start.Vanished, want) || len(start.Stops) > 0 {
+		t.Errorf("%d set aside, %v vanish, %v", stray, start.Vanished, start.Stops)
+	}
+}
+
+// TestPaddedTimeIndex: after a clean stop zeros behind the entries of the active segment's time index are entries too.
+func TestPaddedTimeIndex(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	name := filepath.Join(root, "data1", "a.b_c-d-0", "00000000000000000000.timeindex")
+	if err := os.Truncate(name, 20472); err != nil {
+		t.Fatal(err)
+	}
+	_, found := predictDirs(t, filepath.Join(root, "data1"))
+	if p := found["a.b_c-d-0"]; len(p.Hazards) != 1 || p.Harmless() {
+		t.Errorf("%v", p.Hazards)
+	}
+	remove(t, root, "data1/.kafka_cleanshutdown")
+	_, found = predictDirs(t, filepath.Join(root, "data1"))
+	if p := found["a.b_c-d-0"]; len(p.Hazards) != 0 || !p.Harmless() {
+		t.Errorf("unclean: %v", p.Hazards)
+	}
+}
