@@ -48,6 +48,8 @@ type Loaded struct {
 	Files                           []FileChange
 	BytesRead                       int64
 	Lost                            Loss
+	// Unstable: a transaction is open, so that the log is read once more when it has been loaded.
+	Unstable bool
 }
 
 // LoadedSegment is a segment as it is loaded.
@@ -70,6 +72,7 @@ type loader struct {
 	bytesRead int64
 
 	logStart, logEnd, recoveryPoint int64
+	unstable                        bool
 }
 
 // Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so that nothing
@@ -81,7 +84,7 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 
 // result makes the answer of how far the loader came.
 func (l *loader) result(err error) (*Loaded, error) {
-	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts, BytesRead: l.bytesRead}
+	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts, BytesRead: l.bytesRead, Unstable: l.unstable}
 	if err != nil && !errors.As(asFailure(err, ""), &out.Failure) {
 		return nil, err
 	}
@@ -512,6 +515,7 @@ func (l *loader) findUnstable(offset int64) error {
 	case offset == l.logEnd:
 		return nil
 	}
+	l.unstable = true
 	for _, s := range append([]*segment{s}, after(l.segments, s.base)...) {
 		_, found, err := s.translate(offset)
 		if err != nil {

@@ -138,6 +138,7 @@ func (d *DirStart) checkCheckpoints() {
 		switch format.Throws(c.Err) {
 		case format.IOException:
 			d.offline(c.File.Display, c.Err.Error())
+			d.Early = d.Early || kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
 		case format.OutOfMemoryError:
 			d.start.stop(c.File.Display, c.Err.Error())
 		}

@@ -55,6 +55,8 @@ type DirStart struct {
 	Clean bool
 	// Offline is why the directory goes offline, nil if it does not.
 	Offline []Reason
+	// Early: it is offline before a partition is loaded.
+	Early bool
 
 	start  *Start
 	withID bool
@@ -341,6 +343,7 @@ func (b *Start) Finish(all []*PartitionStart) {
 		}
 		seen[key] = p
 	}
+	b.unstable(all)
 	offline := 0
 	for _, d := range b.Dirs {
 		if len(d.Offline) > 0 {
@@ -349,6 +352,26 @@ func (b *Start) Finish(all []*PartitionStart) {
 	}
 	if offline > 0 && offline == len(b.Dirs) {
 		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
+	}
+}
+
+// unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more when it has loaded
+// them, and does not start if it cannot.
+func (b *Start) unstable(all []*PartitionStart) {
+	for _, p := range all {
+		if p.Loaded == nil || !p.Unstable || p.Failure != nil {
+			continue
+		}
+		for _, d := range b.Dirs {
+			if d.Dir != p.Partition.Parent || len(d.Offline) == 0 {
+				continue
+			}
+			if d.Early {
+				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it is loaded")
+			} else {
+				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went offline, the broker does not start")
+			}
+		}
 	}
 }
 

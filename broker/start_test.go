@@ -97,6 +97,12 @@ var whatKeeps = []struct {
 		copyDir(t, root, "meta/__cluster_metadata-0", "data1/__cluster_metadata-0")
 	}, "the metadata log is in"},
 	{"a log without an offset", func(t *testing.T, root string) { write(t, root, "data1/prices-0/segment-1.log", "") }, "segment-1.log: the name does not begin with an offset"},
+	{"an unreadable checkpoint beside an open transaction", func(t *testing.T, root string) {
+		write(t, root, "data1/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
+	}, "inventory-0: a transaction is open in it"},
+	{"an unreadable checkpoint", func(t *testing.T, root string) {
+		write(t, root, "data2/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
+	}, ""},
 	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") }, "prices-0/partition.metadata: "},
 }
 
@@ -148,7 +154,7 @@ func TestWhatKeepsABrokerFromStarting(t *testing.T) {
 // TestOffline: what takes a log directory offline, and the broker with it if it is the last.
 func TestOffline(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
-	write(t, root, "data1/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
+	write(t, root, "data1/cleaner-offset-checkpoint", "0\n3\nprices 0 1\n")
 	write(t, root, "data2/prices-1/leader-epoch-checkpoint", "garbage\n")
 	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
 	for i, want := range []bool{true, true, false} {
