@@ -136,6 +136,11 @@ func (o *verifyOptions) conclude(env *Env, summary *verify.Summary, took string)
 	for _, text := range summary.NotRead {
 		env.notef("%s", render.Escaped(text))
 	}
+	if !o.output.Quiet {
+		for _, text := range summary.Copies {
+			env.notef("%s", render.Escaped(text))
+		}
+	}
 	if !o.output.Quiet || summary.Verdict() != verify.Clean {
 		fmt.Fprintf(env.Stderr, "%s%s\n", o.verdict(env, summary), took)
 	}

@@ -83,6 +83,7 @@ func (r *JSONReport) Close(s *Summary) error {
 	o.IntOrNull("shards", int64(s.Shards), s.Shards > 0)
 	o.Bool("stopped_early", s.Stopped)
 	o.Strs("not_read", s.NotRead)
+	o.Strs("copies", s.Copies)
 	r.buf = o.Line()
 	_, err := r.w.Write(r.buf)
 	return err

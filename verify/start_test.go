@@ -144,3 +144,25 @@ func TestNextStartDecides(t *testing.T) {
 		})
 	}
 }
+
+// TestCopyKind: which kind of copy a log directory is, by its marker and by what is newer than its logs.
+func TestCopyKind(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		clean      bool
+		steps      string
+	}{
+		{"stopped", "its broker stopped cleanly (.kafka_cleanshutdown)", true, ""},
+		{"killed", "no clean stop: its broker was killed", false, ""},
+		{"file by file", "incomplete are orders-0 from offset 112", false, "truncate 00000000000000000096.log 1495"},
+	} {
+		dir := stoppedDir(t, plainBase, "orders-0", c.clean, "120")
+		if c.steps != "" {
+			apply(t, filepath.Join(dir, "orders-0"), c.steps)
+		}
+		_, summary := runOn(t, Options{Level: Records}, dir)
+		if len(summary.Copies) != 1 || !strings.Contains(summary.Copies[0], c.want) {
+			t.Errorf("%s: %q", c.name, summary.Copies)
+		}
+	}
+}

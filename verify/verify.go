@@ -71,6 +71,8 @@ type Summary struct {
 	NotRead []string
 	// Shard is which part of a set was read, of Shards; both are 0 if it was the whole.
 	Shard, Shards int
+	// Copies say of each log directory which kind of copy it is: a sentence each.
+	Copies []string
 	// Stopped: the run ended early, by FailFast or MaxFindings.
 	Stopped bool
 	// Groups are the partitions and groups of checks that were run, for reports with a line for each, good or bad.
@@ -125,6 +127,7 @@ type driver struct {
 	cluster    *state.Cluster         // nil: not read yet
 	toldUnread map[string]bool        // the sentences of summary.NotRead
 	starts     starts
+	behind     map[*logdir.LogDir][]behindCopy
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
@@ -133,7 +136,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
-		set: set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{}}
+		set: set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{}, behind: map[*logdir.LogDir][]behindCopy{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
@@ -163,6 +166,9 @@ func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 			continue
 		}
 		d.summary.LogDirs++
+		if kind := d.copyKind(l.dir); kind != "" {
+			d.summary.Copies = append(d.summary.Copies, l.dir.Display+": "+kind)
+		}
 		for _, c := range d.checks {
 			if c.LogDir != nil {
 				d.guarded(l.dir.Display, func() { c.LogDir(l) })
@@ -205,6 +211,7 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 		d.notRead(err)
 	}
 	d.guarded(p.dir.Display, func() { p.judgeByStart(found) })
+	d.noteCopy(p, found)
 	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
 	return d.emitAll(found)
 }
