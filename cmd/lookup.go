@@ -225,6 +225,7 @@ func openPartitions(env *Env, o *operandOptions, work *workOptions, args []strin
 	for _, p := range partitions {
 		p.Gentle = work.Gentle
 		p.TopicInterval = topicInterval(cluster, p)
+		p.Tiered = cluster.Settings(p.LogDir()).Topic(p.Topic, "remote.storage.enable").Bool()
 	}
 	return partitions, incomplete, nil
 }

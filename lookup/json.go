@@ -105,7 +105,7 @@ func truthOffset(t *TimedRecord) int64 {
 }
 
 var outcomeNames = [...]string{
-	Found: "found", AtEnd: "at-end", BelowStart: "below-start", BeyondEnd: "beyond-end", Nothing: "nothing", Failed: "failed",
+	Found: "found", AtEnd: "at-end", BelowStart: "below-start", BeyondEnd: "beyond-end", Nothing: "nothing", Failed: "failed", Remote: "remote",
 }
 
 // appendIndexStep appends the search in an index. The position of a time index's entry is the offset that it holds.

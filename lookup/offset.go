@@ -22,6 +22,7 @@ const (
 	BeyondEnd          // OffsetOutOfRangeException: beyond the log end offset
 	Nothing            // there is no record to be had in the segments that were looked at
 	Failed             // the broker's reader throws
+	Remote             // OffsetMovedToTieredStorageException to a follower; for a consumer the broker reads from remote storage
 )
 
 // Options say how to look up.
@@ -104,6 +105,10 @@ func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (
 		return nil, err
 	}
 	r.Target = offset
+	if p.Tiered && p.LogStart >= 0 && offset >= p.LogStart && offset < r.FirstBase {
+		r.Outcome = Remote
+		return r, r.finish(ctx, o)
+	}
 	if r.Start >= 0 && offset < r.Start {
 		r.Outcome = BelowStart
 		return r, r.finish(ctx, o)

@@ -21,6 +21,8 @@ type Partition struct {
 	LogStart, HighWatermark int64
 	// TopicInterval is the topic's own index.interval.bytes, −1 if it is not known.
 	TopicInterval int64
+	// Tiered: the topic's remote.storage.enable is set, so that what is below the first segment may be in remote storage.
+	Tiered bool
 
 	// Gentle bounds the rate of reading; the files must have been opened with a logdir.Gentle.
 	Gentle bool

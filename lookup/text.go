@@ -57,6 +57,9 @@ func (r *Result) headline(th render.Theme) string {
 		return fmt.Sprintf("%s → %s: it is the log end offset; a broker answers with no records and waits", what, th.Look("nothing yet"))
 	case BelowStart:
 		return fmt.Sprintf("%s → %s: it is below the log start offset %d", what, th.Bad("OffsetOutOfRange"), r.Start)
+	case Remote:
+		return fmt.Sprintf("%s → %s: the first local segment begins at %d, the log at %d; a broker reads it from there for a consumer", what,
+			th.Look("in remote storage"), r.FirstBase, r.Partition.LogStart)
 	case BeyondEnd:
 		return fmt.Sprintf("%s → %s: it is beyond the log end offset %d", what, th.Bad("OffsetOutOfRange"), r.End)
 	case Failed:

@@ -203,12 +203,18 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		c.found("log-start-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("the log is said to start at offset %d, but ends at %d; a broker deletes all of it and begins an empty one", c.offset, end))
 		return 0
-	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0:
+	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
 			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, and lists only logs that start "+
 				"behind it", c.offset, start))
 	}
 	return c.offset
+}
+
+// tiered reports whether the topic's older segments may be in remote storage, and no longer here.
+func (p *partition) tiered() bool {
+	settings := p.driver.settings(p.dir.Parent)
+	return settings.Image != nil && settings.Topic(p.dir.Topic, "remote.storage.enable").Bool()
 }
 
 func lookAtHighWatermark(p *partition, start, end int64) {

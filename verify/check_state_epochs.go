@@ -173,7 +173,7 @@ func (x *epochFile) finish() {
 	if len(x.entries) == 0 || !x.p.whole() {
 		return
 	}
-	if start, ok := x.p.start(); ok && x.entries[0].StartOffset < start && x.p.inUse() {
+	if start, ok := x.p.start(); ok && x.entries[0].StartOffset < start && x.p.inUse() && !x.p.tiered() {
 		e := &x.entries[0]
 		x.p.found(nil, Finding{Code: "leader-epoch-below-start", Place: x.place(e), logPos: -1, since: e.StartOffset,
 			Message: fmt.Sprintf("epoch %d begins at offset %d, but the log begins at %d; a broker cuts this file when it deletes a segment", e.Epoch,
