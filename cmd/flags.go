@@ -70,10 +70,13 @@ type outputOptions struct {
 }
 
 // AddFlags defines the flags of the group Output. The formats are those the verb can print, its default first.
-func (o *outputOptions) AddFlags(fs *pflag.FlagSet, formats ...string) {
+func (o *outputOptions) AddFlags(fs *pflag.FlagSet, formats ...string) { o.addFlags(fs, "o", formats) }
+
+// addFlags is AddFlags with another short name for the form, or none.
+func (o *outputOptions) addFlags(fs *pflag.FlagSet, short string, formats []string) {
 	addGroup(fs, "Output", func(fs *pflag.FlagSet) {
 		o.Format = formats[0]
-		fs.VarP(newEnum(&o.Format, formats...), "output", "o", "form of the data on stdout; json is one object a line")
+		fs.VarP(newEnum(&o.Format, formats...), "output", short, "form of the data on stdout; json is one object a line")
 		fs.Var(&o.Payload, "payload", render.PayloadHelp)
 		fs.Var(&o.Color, "color", "colour; auto means on a terminal where NO_COLOR is not set")
 		fs.Var(&o.Progress, "progress", "a bar on stderr; auto means on a terminal, for work of more than a second")

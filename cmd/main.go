@@ -86,6 +86,7 @@ directory. It needs no broker, opens everything read-only and writes nothing bes
 		newCompareCommand(env),
 		newPredictCommand(env),
 		newCompactionCommand(env),
+		newSalvageCommand(env),
 		newLookupCommand(env),
 		newDensityCommand(env),
 		newReportCommand(env),

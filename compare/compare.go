@@ -252,7 +252,7 @@ func (c *comparison) differ(offset int64) {
 		return
 	}
 	c.DivergedAt, c.A.Diverged, c.B.Diverged = offset, 1, 1
-	c.ABatch, c.BBatch = batchOf(c.a.chunk.log, c.a.batch), batchOf(c.b.chunk.log, c.b.batch)
+	c.ABatch, c.BBatch = batchOf(c.a.chunk.segment.Log, c.a.batch), batchOf(c.b.chunk.segment.Log, c.b.batch)
 }
 
 // unlike notes how batches with the same records differ.

@@ -3,11 +3,13 @@ package compare
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // Batch is where a batch stands and what its header says, as far as a report tells of it.
@@ -54,9 +56,9 @@ const (
 
 // side is one of the two logs, batch by batch and record by record.
 type side struct {
-	next    func() (chunk, bool)
+	next    func() (located, bool)
 	stop    func()
-	chunk   chunk
+	chunk   located
 	batch   *format.Batch // the present one, nil at the end
 	at      int           // its index in the chunk
 	opened  bool          // its records are in records
@@ -75,6 +77,25 @@ type side struct {
 	notRead   []error
 }
 
+// located is a chunk of a log.
+type located struct {
+	walk.Chunk
+	segment *logdir.Segment
+}
+
+// chunksOf yields the logs of segments, one after the other.
+func chunksOf(ctx context.Context, segments []*logdir.Segment, progress func(int64)) iter.Seq[located] {
+	return func(yield func(located) bool) {
+		for _, seg := range segments {
+			for c := range walk.Chunks(ctx, seg.Log, seg.Base, progress) {
+				if !yield(located{c, seg}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Place is a byte of a file.
 type Place struct {
 	File string
@@ -86,7 +107,7 @@ const most = 1000
 
 func newSide(ctx context.Context, segments []*logdir.Segment, opts *Options) *side {
 	s := &side{reader: format.NewRecordReader(opts.MaxBatchBytes, nil)}
-	s.next, s.stop = iter.Pull(iter.Seq[chunk](chunks(ctx, segments, opts.Progress)))
+	s.next, s.stop = iter.Pull(chunksOf(ctx, segments, opts.Progress))
 	if len(segments) > 0 {
 		s.expected = segments[0].Base
 	}
@@ -119,29 +140,29 @@ func (s *side) advance() {
 func (s *side) step() bool {
 	s.opened, s.records, s.left = false, s.records[:0], nil
 	s.at++
-	for s.at >= len(s.chunk.batches) {
+	for s.at >= len(s.chunk.Batches) {
 		var ok bool
 		if s.chunk, ok = s.next(); !ok {
-			s.batch, s.chunk.batches, s.at = nil, nil, 0
+			s.batch, s.chunk.Batches, s.at = nil, nil, 0
 			return false
 		}
 		s.at = 0
-		if s.chunk.err != nil {
-			s.notRead = append(s.notRead, s.chunk.err)
+		if s.chunk.Err != nil {
+			s.notRead = append(s.notRead, s.chunk.Err)
 			s.doubt()
 		}
-		if s.chunk.damaged {
+		if d := s.chunk.Damage; d != nil && !(d.Tail() && s.chunk.segment.Next == nil) {
 			s.doubt()
-			s.damaged(s.chunk.pos)
+			s.damaged(d.Pos())
 		}
 	}
-	s.batch = &s.chunk.batches[s.at]
+	s.batch = &s.chunk.Batches[s.at]
 	return true
 }
 
 func (s *side) damaged(pos int64) {
 	if len(s.damages) < most {
-		s.damages = append(s.damages, Place{s.chunk.log.Display, pos})
+		s.damages = append(s.damages, Place{s.chunk.segment.Log.Display, pos})
 	}
 }
 
@@ -173,7 +194,8 @@ func (s *side) open() {
 	switch err := s.reader.Err(); {
 	case err == nil || s.reader.Unnoticed(true):
 	case errors.Is(err, format.ErrTooLarge):
-		s.notRead = append(s.notRead, tooLarge(s.chunk.log, b, err))
+		s.notRead = append(s.notRead, fmt.Errorf("%s: the batch at byte %d is not compared: %w; raise --max-batch-bytes",
+			s.chunk.segment.Log.Display, b.Pos, err))
 	default:
 		s.damaged(b.Pos)
 	}

@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"strconv"
 )
 
@@ -283,6 +284,22 @@ func (b *Batch) AsV2() (Batch, bool) {
 	v2.decodeV2(b.Raw, b.Raw, b.Pos)
 	v2.Magic = 2
 	return v2, saneV2(&v2) && v2.Valid()
+}
+
+// DecodeSpan reads the bytes as one record batch, whatever its length field says. It answers false unless the checksum then holds.
+func DecodeSpan(data []byte, from, to int64) (Batch, bool) {
+	if to-from < LogOverhead+MinEntrySize || to-from > math.MaxInt32 {
+		return Batch{}, false
+	}
+	var header [BatchHeaderSize]byte
+	copy(header[:], data[from:])
+	binary.BigEndian.PutUint32(header[8:], BatchHeaderSize-LogOverhead)
+	b, err := DecodeBatch(header[:], 0)
+	if err != nil {
+		return Batch{}, false
+	}
+	b.Pos, b.Raw = from, data[from:to:to]
+	return b, b.Plausible() && b.Valid()
 }
 
 // Plausible reports whether the entry could be one a broker wrote. The checksum is not looked at.

@@ -50,7 +50,7 @@ func benchRun(b *testing.B, set *logdir.Set, opts Options) {
 
 // Looking at batches allocates nothing for each of them.
 func TestNoAllocationPerBatch(t *testing.T) {
-	inMemory(t)
+	fixture.InMemory(t)
 	small, large := fixture.BigLog(t, t.TempDir(), 2<<20, 1), fixture.BigLog(t, t.TempDir(), 8<<20, 1)
 	rebuild := func(file string) {
 		if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1 << 30)), Jobs: 1}, file); err != nil {

@@ -183,7 +183,7 @@ type newFile struct {
 }
 
 // write starts to write the files of a segment, unless one of them is there already with other content.
-func (p *partition) write(seg *logdir.Segment, x *recovery, res *Segment) {
+func (p *partition) write(seg *logdir.Segment, x *Recovery, res *Segment) {
 	w := &pending{res: res}
 	p.out.queue = append(p.out.queue, w)
 	if res.Outcome == Failed {
@@ -232,7 +232,7 @@ func (p *partition) finish(segments, bytes int) error {
 }
 
 // files are those that recovery leaves of a segment, the log aside.
-func (p *partition) files(seg *logdir.Segment, x *recovery, res *Segment) []newFile {
+func (p *partition) files(seg *logdir.Segment, x *Recovery, res *Segment) []newFile {
 	var files []newFile
 	add := func(offset int64, kind format.Kind, data []byte) {
 		// Two segments may give the same snapshot.
@@ -279,7 +279,7 @@ func (d *folder) present(f newFile) (bool, error) {
 func (d *folder) write(f newFile) error {
 	path := filepath.Join(d.path, f.name)
 	half := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
-	err := writeSynced(half, f.data)
+	err := WriteSynced(half, f.data)
 	if err == nil {
 		err = os.Rename(half, path)
 	}
@@ -290,7 +290,8 @@ func (d *folder) write(f newFile) error {
 	return nil
 }
 
-func writeSynced(path string, data []byte) error {
+// WriteSynced makes a file, which must not be there, and brings it to disk.
+func WriteSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

@@ -51,8 +51,8 @@ func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
 }
 
 // before is a recovery that knows the producers before the segment.
-func (h *producerHistory) before(seg *logdir.Segment) *recovery {
-	x := &recovery{reader: h.reader}
+func (h *producerHistory) before(seg *logdir.Segment) *Recovery {
+	x := &Recovery{reader: h.reader}
 	f, s := h.newest(seg.Base)
 	follows := h.taken != nil && seg.Prev == h.behind
 	if f != nil {
@@ -127,7 +127,7 @@ func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Se
 }
 
 // after remembers the state behind a segment, if recovery has kept all of it.
-func (h *producerHistory) after(seg *logdir.Segment, x *recovery, outcome Outcome) {
+func (h *producerHistory) after(seg *logdir.Segment, x *Recovery, outcome Outcome) {
 	h.behind, h.taken = seg, nil
 	if outcome == Whole {
 		h.taken, h.takenOffset = format.AppendProducerSnapshot(nil, x.producers.Entries()), x.mapEnd

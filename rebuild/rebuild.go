@@ -235,7 +235,7 @@ func (r *rebuilder) run(partitions []*partition) error {
 }
 
 func (p *partition) run() error {
-	p.interval = p.chooseInterval()
+	p.interval = IndexInterval(p.opts.Interval, p.cluster, p.dir)
 	p.history = newProducerHistory(p.rebuilder, p.dir)
 	var err error
 	if p.out, err = p.newFolder(p.dir.Name); err != nil {
@@ -255,15 +255,16 @@ func (p *partition) run() error {
 // defaultInterval is Kafka's default of index.interval.bytes.
 const defaultInterval = "4096"
 
-// chooseInterval is the one that was asked for, else the topic's own. That of the metadata log is fixed (KafkaRaftLog).
-func (p *partition) chooseInterval() state.Setting {
+// IndexInterval is the index.interval.bytes for a partition: the one that was asked for, if not nil, else the topic's own. That of
+// the metadata log is fixed (KafkaRaftLog). cluster is not asked where asked is given.
+func IndexInterval(asked *int64, cluster *state.Cluster, dir *logdir.Partition) state.Setting {
 	switch {
-	case p.opts.Interval != nil:
-		return state.Setting{Value: strconv.FormatInt(*p.opts.Interval, 10), Source: state.FromFlag}
-	case p.dir.IsClusterMetadata() || p.dir.Topic == "":
+	case asked != nil:
+		return state.Setting{Value: strconv.FormatInt(*asked, 10), Source: state.FromFlag}
+	case dir.IsClusterMetadata() || dir.Topic == "":
 		return state.Setting{Value: defaultInterval, Source: state.FromDefault}
 	}
-	return p.cluster.Settings(p.dir.Parent).Topic(p.dir.Topic, "index.interval.bytes")
+	return cluster.Settings(dir.Parent).Topic(dir.Topic, "index.interval.bytes")
 }
 
 // segment rebuilds one segment. Its error ends the run; what is wrong with the segment alone is in what Emit gets.
@@ -278,7 +279,7 @@ func (p *partition) segment(seg *logdir.Segment, log *walk.Log) error {
 			return err
 		}
 		for i := 0; reading && i < int(r.Result); i++ {
-			reading = x.add(&r.Batches[i])
+			reading = x.Add(&r.Batches[i])
 		}
 		reading = reading && int(r.Result) == len(r.Batches)
 		if r.Last {
@@ -323,7 +324,7 @@ func unread(r *walk.Run[sound]) error {
 }
 
 // judge says what recovery makes of the segment, and why.
-func (p *partition) judge(seg *logdir.Segment, data []byte, x *recovery, res *Segment) {
+func (p *partition) judge(seg *logdir.Segment, data []byte, x *Recovery, res *Segment) {
 	if x.err == nil || x.outcome == Cut {
 		x.fail(x.index.Finish())
 	}
@@ -341,7 +342,7 @@ func (p *partition) judge(seg *logdir.Segment, data []byte, x *recovery, res *Se
 
 // cut says why recovery stops before the end, and how bad that is: a partition of which the broker was killed may end in
 // the beginning of a batch, or in zeros.
-func (p *partition) cut(seg *logdir.Segment, data []byte, x *recovery) (Loss, string) {
+func (p *partition) cut(seg *logdir.Segment, data []byte, x *Recovery) (Loss, string) {
 	if x.err != nil {
 		return LostData, x.reason()
 	}

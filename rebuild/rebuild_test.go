@@ -45,16 +45,6 @@ func rebuildInto(t testing.TB, opts Options, paths ...string) ([]Segment, Summar
 	return all, summary, err
 }
 
-// inMemory lets the temporary folders of a test lie in memory, where the system has such a place: each file that is rebuilt
-// is brought to disk, and a thousand of them take long.
-func inMemory(t *testing.T) {
-	t.Helper()
-	const memory = "/dev/shm"
-	if info, err := os.Stat(memory); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", memory)
-	}
-}
-
 // files are the files of a folder by name.
 func files(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
@@ -76,7 +66,7 @@ var sameLogs = map[string]string{"seg-1-0": "seg-4096-0", "seg-1048576-0": "seg-
 
 // What LogSegment.recover writes for the partitions of all versions is written byte for byte, and no file more.
 func TestRebuiltFilesEqualRecovery(t *testing.T) {
-	inMemory(t)
+	fixture.InMemory(t)
 	goldens := map[string][]string{}
 	for _, suffix := range []string{"index", "timeindex", "txnindex"} {
 		goldens[suffix] = fixture.Goldens(t, "."+suffix)
@@ -272,7 +262,7 @@ func digits(data []byte, there bool) string {
 // Recovery of damaged segments: what is kept and the indexes of that are those of Kafka's own classes. Where these give up
 // with an exception nothing is written; but what a broker does about an InvalidOffsetException, emptying the segment, is done.
 func TestRecoveryOfDamage(t *testing.T) {
-	inMemory(t)
+	fixture.InMemory(t)
 	frozen := frozenRecovery(t)
 	seen := map[Outcome]int{}
 	for _, src := range damagedPartitions(t) {
@@ -371,7 +361,7 @@ func snapshotPartitions(t *testing.T) []string {
 
 // The snapshots that are written are those that a broker has after it has recovered a whole partition.
 func TestSnapshotsOfRecovery(t *testing.T) {
-	inMemory(t)
+	fixture.InMemory(t)
 	text, err := os.ReadFile(filepath.Join("testdata", "snapshots.txt"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"kseg/format"
 )
 
-// recovery is LogSegment.recover over the batches of one segment.
-type recovery struct {
+// Recovery is LogSegment.recover over the batches of one segment.
+type Recovery struct {
 	index     *format.IndexBuilder
 	txns      format.TxnIndexBuilder
 	producers *format.ProducerState
@@ -24,8 +24,31 @@ type recovery struct {
 	err        error   // why it ended before a batch that is not sound
 }
 
-// add takes the next batch, whose checksum holds. It is false where recovery ends.
-func (x *recovery) add(b *format.Batch) bool {
+// NewRecovery starts the recovery of a segment behind what the producers have done. intervalBytes is index.interval.bytes; the
+// reader is for control records.
+func NewRecovery(base, intervalBytes int64, producers *format.ProducerState, reader *format.RecordReader) *Recovery {
+	return &Recovery{index: format.NewIndexBuilder(base, intervalBytes), producers: producers, reader: reader}
+}
+
+// Finish ends the segment. The error is why recovery would not have kept all that was added.
+func (x *Recovery) Finish() error {
+	if x.err == nil {
+		x.fail(x.index.Finish())
+	}
+	return x.err
+}
+
+// OffsetIndex is the .index as on disk.
+func (x *Recovery) OffsetIndex() []byte { return x.index.OffsetIndexBytes() }
+
+// TimeIndex is the .timeindex as on disk.
+func (x *Recovery) TimeIndex() []byte { return x.index.TimeIndexBytes() }
+
+// TxnIndex is the .txnindex as on disk; if it is empty a broker writes no file.
+func (x *Recovery) TxnIndex() []byte { return x.txns.Bytes() }
+
+// Add takes the next batch, whose checksum holds. It is false where recovery ends.
+func (x *Recovery) Add(b *format.Batch) bool {
 	if !x.fail(x.index.Add(b.Ref())) {
 		return false
 	}
@@ -41,7 +64,7 @@ func (x *recovery) add(b *format.Batch) bool {
 }
 
 // addProducer tells the producers of the batch. A control record that makes no sense ends the segment behind it.
-func (x *recovery) addProducer(b *format.Batch) bool {
+func (x *Recovery) addProducer(b *format.Batch) bool {
 	event, err := x.producers.Append(b, x.reader)
 	if err == nil && event.Ended {
 		return x.fail(x.txns.Add(event.Txn))
@@ -65,7 +88,7 @@ func fatal(err error, b *format.Batch) bool {
 }
 
 // fail notes an error that ends recovery; it is true if there is none.
-func (x *recovery) fail(err error) bool {
+func (x *Recovery) fail(err error) bool {
 	if err == nil {
 		return true
 	}
@@ -77,7 +100,7 @@ func (x *recovery) fail(err error) bool {
 }
 
 // reason is the error as a clause that says what a broker does.
-func (x *recovery) reason() string {
+func (x *Recovery) reason() string {
 	text := x.err.Error()
 	switch {
 	case errors.Is(x.err, format.ErrIndexOrder):
@@ -91,7 +114,7 @@ func (x *recovery) reason() string {
 }
 
 // empty is what is left after LogSegment.truncateTo of the base offset.
-func (x *recovery) empty(base int64) {
+func (x *Recovery) empty(base int64) {
 	x.index, x.txns = format.NewIndexBuilder(base, math.MaxInt64), format.TxnIndexBuilder{}
 	x.kept, x.batches = 0, 0
 }

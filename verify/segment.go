@@ -2,9 +2,7 @@ package verify
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
-	"math"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -226,7 +224,7 @@ func (o *ordered) hole(h *format.Hole) {
 	if hole.Next >= 0 {
 		hole.NextOffset = o.first(hole.Next)
 	}
-	if b, ok := relength(o.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind != format.ZeroTail {
+	if b, ok := format.DecodeSpan(o.data, hole.Pos, hole.Pos+hole.Len); ok && hole.Kind != format.ZeroTail {
 		o.p.badLength(o.seg, &b)
 		o.single(&b)
 		return
@@ -242,22 +240,6 @@ func (o *ordered) first(pos int64) int64 {
 	}
 	o.p.worker.open(&b)
 	return b.BaseOffset
-}
-
-// relength reads the bytes as one batch, whatever its length field says. It answers false unless the checksum then holds.
-func relength(data []byte, from, to int64) (format.Batch, bool) {
-	if to-from < format.LogOverhead+format.MinEntrySize || to-from > math.MaxInt32 {
-		return format.Batch{}, false
-	}
-	var header [format.BatchHeaderSize]byte
-	copy(header[:], data[from:])
-	binary.BigEndian.PutUint32(header[8:], format.BatchHeaderSize-format.LogOverhead)
-	b, err := format.DecodeBatch(header[:], 0)
-	if err != nil {
-		return format.Batch{}, false
-	}
-	b.Pos, b.Raw = from, data[from:to:to]
-	return b, b.Plausible() && b.Valid()
 }
 
 // flush judges the batch that is held, now that the next one is known, or that none is.

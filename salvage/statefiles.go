@@ -1,0 +1,255 @@
+package salvage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kseg/format"
+	"kseg/logdir"
+	"kseg/rebuild"
+	"kseg/state"
+	"kseg/walk"
+)
+
+// partitionFiles writes the files of a partition that belong to no segment.
+func (w *writer) partitionFiles(g *group) error {
+	err := w.writeEpochs(g)
+	metadata, ok := firstThat(g, format.KindPartitionMetadata, func(raw []byte) bool {
+		_, err := format.DecodePartitionMetadata(raw)
+		return err == nil
+	})
+	if ok {
+		err = errors.Join(err, w.small(format.KindPartitionMetadata.Info().Name, metadata))
+	} else {
+		w.res.Notes = append(w.res.Notes, "no copy has a partition.metadata that can be read; a broker that knows the topic's id takes the directory "+
+			"for a stray one unless you write it: version: 0, topic_id: ...")
+	}
+	if g.dir().IsClusterMetadata() {
+		err = errors.Join(err, w.metadataFiles(g))
+	}
+	return err
+}
+
+// firstThat is the content of the first copy's file of a kind that will do.
+func firstThat(g *group, kind format.Kind, good func([]byte) bool) ([]byte, bool) {
+	for _, c := range g.copies {
+		if c.dir == nil {
+			continue
+		}
+		f := c.dir.File(kind)
+		if f == nil {
+			continue
+		}
+		if raw, err := f.ReadSmall(); err == nil && good(raw) {
+			return raw, true
+		}
+	}
+	return nil, false
+}
+
+// writeEpochs writes the leader epochs: those of a copy's file if the batches agree with it, for it knows of epochs without
+// records, else those of the batches.
+func (w *writer) writeEpochs(g *group) error {
+	var entries []format.EpochEntry
+	_, ok := firstThat(g, format.KindLeaderEpochCheckpoint, func(raw []byte) bool {
+		e, err := format.DecodeLeaderEpochs(raw)
+		entries = e.Loaded()
+		return err == nil && e.OutOfOrder() < 0 && w.epochs.agree(entries)
+	})
+	if !ok {
+		entries = w.epochs.rising()
+	}
+	if !ok && len(entries) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	n := 0
+	for i, e := range entries {
+		if e.StartOffset >= w.end && e.StartOffset > w.res.LogStart || i+1 < len(entries) && entries[i+1].StartOffset <= w.res.LogStart {
+			continue
+		}
+		n++
+		fmt.Fprintf(&text, "%d %d\n", e.Epoch, max(e.StartOffset, w.res.LogStart))
+	}
+	return w.small(format.KindLeaderEpochCheckpoint.Info().Name, fmt.Appendf(nil, "0\n%d\n%s", n, text.String()))
+}
+
+// metadataFiles copies what belongs to the metadata log beside its segments: snapshots that are whole, and the quorum's state.
+func (w *writer) metadataFiles(g *group) error {
+	done := map[string]bool{}
+	var err error
+	for _, c := range g.copies {
+		if c.dir == nil {
+			continue
+		}
+		for _, f := range c.dir.All() {
+			quorum := f.Kind() == format.KindQuorumState
+			if done[f.Name.Raw] || f.Name.Leftover() || !quorum && (f.Kind() != format.KindCheckpoint || !w.whole(f)) {
+				continue
+			}
+			raw, readErr := f.ReadSmall()
+			if readErr != nil {
+				w.res.NotRead = append(w.res.NotRead, readErr)
+				continue
+			}
+			done[f.Name.Raw] = true
+			err = errors.Join(err, w.small(f.Name.Raw, raw))
+		}
+	}
+	if len(w.res.Lost) > 0 {
+		w.res.Notes = append(w.res.Notes, "records of the metadata log are lost: what they changed is unknown to a controller that loads it; prefer the copy of another controller")
+	}
+	return err
+}
+
+// whole reports whether all batches of a KRaft snapshot are sound.
+func (w *writer) whole(f *logdir.File) bool {
+	for c := range walk.Chunks(w.run.ctx, f, 0, nil) {
+		if c.Damage != nil || c.Err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// verify reads what was written, and compares it with what should have been.
+func (w *writer) verify() error {
+	set, err := logdir.Open([]string{w.dir}, logdir.Options{})
+	if err != nil {
+		return err
+	}
+	p := set.Operands[0].Partition
+	if p == nil {
+		return fmt.Errorf("%s: what was written can't be read again: %w", w.dir, errors.Join(set.Operands[0].Err, logdir.ErrNothing))
+	}
+	var batches, end int64
+	producers := format.NewProducerState(w.res.LogStart)
+	for _, seg := range p.Segments {
+		if raw := w.snapshots[seg.Base]; raw != nil {
+			s, _ := format.DecodeProducerSnapshot(raw)
+			producers = format.LoadProducerState(&s, seg.Base, math.MinInt64)
+		}
+		x := rebuild.NewRecovery(seg.Base, w.interval, producers, w.reader)
+		for c := range walk.Chunks(w.run.ctx, seg.Log, seg.Base, nil) {
+			if c.Damage != nil || c.Err != nil {
+				return errors.Join(fmt.Errorf("%s: what was written is not what is there", seg.Log.Display), c.Err)
+			}
+			for i := range c.Batches {
+				b := &c.Batches[i]
+				if b.LastOffset < end || !x.Add(b) {
+					return fmt.Errorf("%s: what was written does not load: byte %d", seg.Log.Display, b.Pos)
+				}
+				batches, end = batches+1, b.NextOffset()
+			}
+		}
+		if err := x.Finish(); err != nil {
+			return err
+		}
+		if err := sameIndexes(seg, x); err != nil {
+			return err
+		}
+	}
+	if batches != w.res.Batches {
+		return fmt.Errorf("%s: %d batches were written, and %d are there", w.dir, w.res.Batches, batches)
+	}
+	return nil
+}
+
+// sameIndexes compares the indexes on disk with those of the recovery of their log.
+func sameIndexes(seg *logdir.Segment, x *rebuild.Recovery) error {
+	for _, f := range []struct {
+		file *logdir.File
+		want []byte
+	}{{seg.Index, x.OffsetIndex()}, {seg.TimeIndex, x.TimeIndex()}, {seg.TxnIndex, x.TxnIndex()}} {
+		var got []byte
+		if f.file != nil {
+			var err error
+			if got, err = f.file.ReadSmall(); err != nil {
+				return err
+			}
+		}
+		if string(got) != string(f.want) {
+			return fmt.Errorf("%s: an index that was written is not what is there", seg.Log.Display)
+		}
+	}
+	return nil
+}
+
+// stateFiles writes what belongs to a log directory, if one was given.
+func (r *run) stateFiles() error {
+	dirs := r.set.LogDirs()
+	if len(dirs) == 0 {
+		return nil
+	}
+	var meta []byte
+	for _, d := range dirs {
+		if s := r.dirs.Of(d); meta == nil && s.MetaRaw != nil && s.MetaErr == nil {
+			meta = s.MetaRaw
+		}
+	}
+	var err error
+	if meta != nil {
+		err = r.stateFile(format.KindMetaProperties, meta)
+	}
+	for _, kind := range state.CheckpointKinds {
+		if lines := r.checkpoint(kind); lines != nil || kind == format.KindRecoveryPointCheckpoint {
+			err = errors.Join(err, r.stateFile(kind, fmt.Appendf(nil, "0\n%d\n%s", len(lines), strings.Join(lines, ""))))
+		}
+	}
+	return errors.Join(err, syncDir(r.opts.Dir))
+}
+
+// stateFile writes a file of the log directory under another name and gives it its name.
+func (r *run) stateFile(kind format.Kind, data []byte) error {
+	path := filepath.Join(r.opts.Dir, kind.Info().Name)
+	err := rebuild.WriteSynced(path+".tmp", data)
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot be written: %w", path, errors.Join(bare(err), os.Remove(path+".tmp")))
+	}
+	return nil
+}
+
+// checkpoint are the lines of an offset checkpoint about what was written.
+func (r *run) checkpoint(kind format.Kind) []string {
+	var lines []string
+	for i, g := range r.groups {
+		s := r.done[i]
+		dir := g.dir()
+		if s.Path == "" || dir.IsClusterMetadata() || !dir.Named {
+			continue
+		}
+		known, ok := int64(0), false
+		for _, c := range g.copies {
+			if c.dir != nil && !ok {
+				known, ok = r.dirs.Of(c.dir.Parent).Offset(kind, state.TopicPartition{Topic: dir.Topic, Partition: dir.PartitionDir.Partition})
+			}
+		}
+		var offset int64
+		switch kind {
+		case format.KindRecoveryPointCheckpoint:
+			offset, ok = s.LogEnd, true // all of it is on disk
+		case format.KindReplicationOffsetCheckpoint:
+			if offset = s.LogEnd; ok {
+				offset = max(min(known, s.LogEnd), s.LogStart)
+			}
+			ok = true
+		case format.KindLogStartOffsetCheckpoint:
+			offset, ok = known, ok && known > s.LogStart && known <= s.LogEnd
+		case format.KindCleanerOffsetCheckpoint:
+			offset, ok = known, ok && known >= s.LogStart && known <= s.lastBase
+		}
+		if ok {
+			lines = append(lines, fmt.Sprintf("%s %d %d\n", dir.Topic, dir.PartitionDir.Partition, offset))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
