@@ -93,7 +93,12 @@ func partitions(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 	c := &comparison{Comparison: &Comparison{Name: p.Name, A: newLog(a, dirs), B: newLog(b, dirs)}, opts: opts}
 	c.SharedFrom = max(c.A.Start, c.B.Start)
 	c.missingA.cleaned, c.missingB.cleaned = cleaned(a, dirs), cleaned(b, dirs)
-	c.a, c.b = newSide(ctx, a.Segments, opts), newSide(ctx, b.Segments, opts)
+	c.a, c.b = newSide(a.Segments, opts), newSide(b.Segments, opts)
+	if err := c.twins(ctx, a.Segments, b.Segments); err != nil {
+		c.NotRead = append(c.NotRead, err)
+	}
+	c.a.start(ctx)
+	c.b.start(ctx)
 	defer c.a.stop()
 	defer c.b.stop()
 	c.merge()

@@ -56,16 +56,19 @@ const (
 
 // side is one of the two logs, batch by batch and record by record.
 type side struct {
-	next    func() (located, bool)
-	stop    func()
-	chunk   located
-	batch   *format.Batch // the present one, nil at the end
-	at      int           // its index in the chunk
-	opened  bool          // its records are in records
-	records []record
-	left    []record // those not yet taken
-	reader  *format.RecordReader
-	digest  format.RecordDigest
+	opts     *Options
+	segments []*logdir.Segment // those that next goes through
+	from     int64             // the byte to begin at in the first of them
+	next     func() (located, bool)
+	stop     func()
+	chunk    located
+	batch    *format.Batch // the present one, nil at the end
+	at       int           // its index in the chunk
+	opened   bool          // its records are in records
+	records  []record
+	left     []record // those not yet taken
+	reader   *format.RecordReader
+	digest   format.RecordDigest
 
 	expected int64 // behind the last sound batch
 	// Records of the offsets from doubtFrom to doubtTo, exclusive, may have been lost to the damage that was met last.
@@ -83,15 +86,16 @@ type located struct {
 	segment *logdir.Segment
 }
 
-// chunksOf yields the logs of segments, one after the other.
-func chunksOf(ctx context.Context, segments []*logdir.Segment, progress func(int64)) iter.Seq[located] {
+// chunksOf yields the logs of segments, one after the other, the first from a byte on.
+func chunksOf(ctx context.Context, segments []*logdir.Segment, from int64, progress func(int64)) iter.Seq[located] {
 	return func(yield func(located) bool) {
 		for _, seg := range segments {
-			for c := range walk.Chunks(ctx, seg.Log, seg.Base, progress) {
+			for c := range walk.Chunks(ctx, &walk.Log{File: seg.Log, Base: seg.Base, From: from}, progress) {
 				if !yield(located{c, seg}) {
 					return
 				}
 			}
+			from = 0
 		}
 	}
 }
@@ -105,13 +109,48 @@ type Place struct {
 // most bounds how many places of damage are remembered; one is told, and how many there are.
 const most = 1000
 
-func newSide(ctx context.Context, segments []*logdir.Segment, opts *Options) *side {
-	s := &side{reader: format.NewRecordReader(opts.MaxBatchBytes, nil)}
-	s.next, s.stop = iter.Pull(chunksOf(ctx, segments, opts.Progress))
+func newSide(segments []*logdir.Segment, opts *Options) *side {
+	s := &side{opts: opts, segments: segments, reader: format.NewRecordReader(opts.MaxBatchBytes, nil)}
 	if len(segments) > 0 {
 		s.expected = segments[0].Base
 	}
 	return s
+}
+
+// start opens the stream of what is left of the segments. It must be stopped.
+func (s *side) start(ctx context.Context) {
+	s.next, s.stop = iter.Pull(chunksOf(ctx, s.segments, s.from, s.opts.Progress))
+}
+
+// passOver counts what lies in segments that end below an offset, and returns the others.
+func (s *side) passOver(ctx context.Context, segments []*logdir.Segment, offset int64) ([]*logdir.Segment, error) {
+	for len(segments) > 1 && segments[1].Base <= offset {
+		n, next := int64(0), s.expected
+		for c := range chunksOf(ctx, segments[:1], 0, s.opts.Progress) {
+			if c.Err != nil || c.Damage != nil {
+				return nil, errDiffer
+			}
+			for i := range c.Batches {
+				b := &c.Batches[i]
+				if b.Count < 0 || b.LastOffset < next {
+					return nil, errDiffer
+				}
+				n, next = n+int64(b.Count), b.NextOffset()
+				s.compacted = s.compacted || thinned(b)
+			}
+		}
+		s.count, s.expected, segments = s.count+n, next, segments[1:]
+		s.segments = segments
+	}
+	return segments, nil
+}
+
+// errDiffer says that two sides are not simply the same.
+var errDiffer = errors.New("not the same")
+
+// thinned reports whether the log cleaner took records of a batch.
+func thinned(b *format.Batch) bool {
+	return !b.Legacy() && (b.HasDeleteHorizon() || int64(b.Count) != int64(b.LastOffsetDelta)+1)
 }
 
 // advance goes to the next sound batch.
@@ -131,9 +170,7 @@ func (s *side) advance() {
 		return
 	}
 	s.doubtTo = min(s.doubtTo, s.batch.BaseOffset)
-	if b := s.batch; !b.Legacy() && (b.HasDeleteHorizon() || int64(b.Count) != int64(b.LastOffsetDelta)+1) {
-		s.compacted = true
-	}
+	s.compacted = s.compacted || thinned(s.batch)
 }
 
 // step goes to the next batch that is sound by itself. It is false at the end.

@@ -54,7 +54,7 @@ func (s *scanner) repaired(p piece, b *format.Batch) (piece, bool) {
 	if !b.Plausible() || !b.Valid() {
 		return p, false
 	}
-	first, n, err := s.intact(b)
+	first, n, err := intact(s.reader, b)
 	p.first, p.last, p.records, p.epochs = first, b.LastOffset, n, [2]int32{b.LeaderEpoch, b.LeaderEpoch}
 	return p, err == nil
 }

@@ -288,9 +288,14 @@ func (r *run) work(g *group, res *Salvaged) error {
 	if len(sources) == 0 {
 		return fmt.Errorf("%s: there is no segment", g.name)
 	}
+	// The workers share the files, or one file where there is no other.
+	jobs, each := r.opts.Jobs, 1
+	if len(sources) == 1 {
+		jobs, each = 1, r.opts.Jobs
+	}
 	var scans []*scan
-	for s := range walk.Ordered(r.ctx, sources, r.opts.Jobs, func() func(*source) *scan {
-		return func(s *source) *scan { return scanSource(r.ctx, s, r.opts) }
+	for s := range walk.Ordered(r.ctx, sources, jobs, func() func(*source) *scan {
+		return func(s *source) *scan { return scanSource(r.ctx, s, each, r.opts) }
 	}) {
 		scans = append(scans, s)
 		if s.err != nil {

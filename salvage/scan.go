@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -95,26 +96,66 @@ type scanner struct {
 	thinned int // batches of which records are missing, as the log cleaner leaves them
 }
 
-// scanSource looks at every batch and every record of a source.
-func scanSource(ctx context.Context, src *source, opts *Options) *scan {
+// looked is what a worker finds of the batches of a run.
+type looked []finding
+
+// finding is about one batch.
+type finding struct {
+	sound    bool  // its header makes sense, and its checksum holds
+	first, n int64 // the offset of its first record, and how many it has
+	err      error // what is wrong with its records
+}
+
+// scanSource looks at every batch and every record of a source, with so many workers.
+func scanSource(ctx context.Context, src *source, jobs int, opts *Options) *scan {
 	s := &scanner{scan: &scan{src: src}, opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, nil), next: src.base, prev: src.base}
-	for c := range walk.Chunks(ctx, src.log, src.base, opts.Progress) {
-		for i := range c.Batches {
-			s.batch(&c.Batches[i])
+	logs := slices.Values([]*walk.Log{{File: src.log, Base: src.base}})
+	err := walk.Fold(ctx, logs, walk.Options{Jobs: jobs}, func(gate format.Gate) walk.Look[looked] {
+		reader := format.NewRecordReader(opts.MaxBatchBytes, gate)
+		return func(r *walk.Run[looked]) error {
+			r.Result = r.Result[:0]
+			for i := range r.Batches {
+				b := &r.Batches[i]
+				f := finding{sound: b.Plausible() && b.Valid()}
+				if f.sound {
+					f.first, f.n, f.err = intact(reader, b)
+				}
+				r.Result = append(r.Result, f)
+			}
+			return nil
 		}
-		if c.Damage != nil {
-			s.damage(c.Damage)
-		}
-		s.err = errors.Join(s.err, c.Err)
-	}
+	}, s.take)
+	s.err = errors.Join(s.err, err)
 	s.flush()
 	s.close()
 	return s.scan
 }
 
+// take takes a run that was looked at.
+func (s *scanner) take(r *walk.Run[looked]) error {
+	if s.opts.Progress != nil {
+		s.opts.Progress(r.To - r.From)
+	}
+	i := 0
+	return r.Each(func(b *format.Batch) error {
+		if f := r.Result[i]; f.sound {
+			s.batch(b, f)
+		} else {
+			s.damage(&walk.Damage{Bad: b})
+		}
+		i++
+		return nil
+	}, func(h *format.Hole) error {
+		if h.Kind == format.Unreadable {
+			s.err = errors.Join(s.err, h.Err)
+		}
+		s.damage(&walk.Damage{Hole: h})
+		return nil
+	})
+}
+
 // intact says what is wrong with the records of a batch whose checksum holds, nil if nothing is; and which records it has.
-func (s *scanner) intact(b *format.Batch) (first, n int64, err error) {
-	r := s.reader
+func intact(r *format.RecordReader, b *format.Batch) (first, n int64, err error) {
 	r.Reset(b)
 	var rec format.Record
 	first, previous, largest := b.BaseOffset, int64(-1), int64(-1)
@@ -147,23 +188,22 @@ func (s *scanner) intact(b *format.Batch) (first, n int64, err error) {
 }
 
 // batch takes the next batch whose checksum holds.
-func (s *scanner) batch(b *format.Batch) {
+func (s *scanner) batch(b *format.Batch, f finding) {
 	s.flush()
 	if !b.Legacy() && int64(b.Count) < int64(b.LastOffsetDelta)+1 {
 		s.thinned++
 		s.src.compacted = s.src.compacted || b.HasDeleteHorizon() || b.Count == 0 || s.thinned > 1
 	}
-	first, n, err := s.intact(b)
-	if errors.Is(err, format.ErrTooLarge) {
-		s.err = errors.Join(s.err, fmt.Errorf("%s: the batch at byte %d is not read: %w; raise --max-batch-bytes", s.src.log.Display, b.Pos, err))
+	if errors.Is(f.err, format.ErrTooLarge) {
+		s.err = errors.Join(s.err, fmt.Errorf("%s: the batch at byte %d is not read: %w; raise --max-batch-bytes", s.src.log.Display, b.Pos, f.err))
 	}
-	if err != nil {
+	if f.err != nil {
 		s.close()
-		s.broken(b, reasonOf(err), first, b.LastOffset)
+		s.broken(b, reasonOf(f.err), f.first, b.LastOffset)
 		s.saveRecords(b)
 		return
 	}
-	s.place(piece{src: s.src, from: b.Pos, to: b.End(), first: first, last: b.LastOffset, batches: 1, records: n,
+	s.place(piece{src: s.src, from: b.Pos, to: b.End(), first: f.first, last: b.LastOffset, batches: 1, records: f.n,
 		epochs: [2]int32{b.LeaderEpoch, b.LeaderEpoch}})
 }
 

@@ -109,7 +109,7 @@ func (w *writer) metadataFiles(g *group) error {
 
 // whole reports whether all batches of a KRaft snapshot are sound.
 func (w *writer) whole(f *logdir.File) bool {
-	for c := range walk.Chunks(w.run.ctx, f, 0, nil) {
+	for c := range walk.Chunks(w.run.ctx, &walk.Log{File: f}, nil) {
 		if c.Damage != nil || c.Err != nil {
 			return false
 		}
@@ -135,7 +135,7 @@ func (w *writer) verify() error {
 			producers = format.LoadProducerState(&s, seg.Base, math.MinInt64)
 		}
 		x := rebuild.NewRecovery(seg.Base, w.interval, producers, w.reader)
-		for c := range walk.Chunks(w.run.ctx, seg.Log, seg.Base, nil) {
+		for c := range walk.Chunks(w.run.ctx, &walk.Log{File: seg.Log, Base: seg.Base}, nil) {
 			if c.Damage != nil || c.Err != nil {
 				return errors.Join(fmt.Errorf("%s: what was written is not what is there", seg.Log.Display), c.Err)
 			}

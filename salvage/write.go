@@ -137,37 +137,51 @@ func (w *writer) extent(p *piece) error {
 			return w.batches(p, raw)
 		}
 		for pos := p.from; pos < p.to; {
-			end, err := wholeBatches(data, pos, p.to)
+			whole, err := w.window(p.src.log, pos, p.to)
+			if err == nil {
+				err = w.batches(p, whole)
+			}
+			if err == nil {
+				err = w.run.ctx.Err()
+			}
 			if err != nil {
 				return err
 			}
-			w.buf = append(w.buf[:0], make([]byte, end-pos)...)
-			if err := p.src.log.Read(w.buf, pos); err != nil {
-				return err
-			}
-			if err := w.batches(p, w.buf); err != nil {
-				return err
-			}
-			pos = end
-			if err := w.run.ctx.Err(); err != nil {
-				return err
-			}
+			pos += int64(len(whole))
 		}
 		return nil
 	})
 }
 
-// wholeBatches is the end of the batches from pos on that make about copyBytes.
-func wholeBatches(data []byte, pos, to int64) (int64, error) {
-	end := pos
-	for end < to && end-pos < copyBytes {
-		n, err := format.EntrySize(data, end)
-		if err != nil {
-			return 0, err
+// window reads the whole batches from pos on that make about copyBytes, or one that is larger.
+func (w *writer) window(log *logdir.File, pos, to int64) ([]byte, error) {
+	for size := min(copyBytes, to-pos); ; {
+		if int64(len(w.buf)) < size {
+			w.buf = make([]byte, size)
 		}
-		end += n
+		buf := w.buf[:size]
+		if err := log.Read(buf, pos); err != nil {
+			return nil, err
+		}
+		end, need := int64(0), int64(0)
+		for end+format.LogOverhead <= size {
+			n, err := format.EntrySizeOf(buf[end:], pos+end, to-pos-end)
+			if err != nil {
+				return nil, err
+			}
+			if need = n; end+n > size {
+				break
+			}
+			end += n
+		}
+		if end > 0 {
+			return buf[:end], nil
+		}
+		if need <= size {
+			return nil, fmt.Errorf("%s: %w: byte %d", log.Display, logdir.ErrVanished, pos)
+		}
+		size = need
 	}
-	return end, nil
 }
 
 // batches writes whole batches, which lie in memory of our own.

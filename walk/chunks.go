@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kseg/format"
-	"kseg/logdir"
 )
 
 // Chunk is what comes next in a log: sound batches, or damage. It is valid until the next one is asked for.
@@ -37,14 +36,13 @@ func (d *Damage) Tail() bool {
 	return d.Hole != nil && d.Hole.Next < 0 && (d.Hole.Kind == format.TornTail || d.Hole.Kind == format.ZeroTail)
 }
 
-// Chunks yields what is in a log of that base offset, in the order of the file, for those who read several logs side by side (with
+// Chunks yields what is in a log, in the order of the file, for those who read several logs side by side (with
 // iter.Pull) and for those to whom damage matters more than speed. progress, which may be nil, is called with the bytes gone
 // through since its last call.
-func Chunks(ctx context.Context, log *logdir.File, base int64, progress func(bytes int64)) iter.Seq[Chunk] {
+func Chunks(ctx context.Context, log *Log, progress func(bytes int64)) iter.Seq[Chunk] {
 	return func(yield func(Chunk) bool) {
 		c := chunker{yield: yield}
-		logs := slices.Values([]*Log{{File: log, Base: base}})
-		err := Fold(ctx, logs, Options{Jobs: 1}, nil, func(r *Run[struct{}]) error {
+		err := Fold(ctx, slices.Values([]*Log{log}), Options{Jobs: 1}, nil, func(r *Run[struct{}]) error {
 			c.run(&r.Stretch)
 			if progress != nil {
 				progress(r.To - r.From)
