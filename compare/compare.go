@@ -32,9 +32,10 @@ const (
 
 // Log is one side of a comparison.
 type Log struct {
-	Partition *logdir.Partition
-	Start     int64 // log start offset
-	End       int64 // log end offset
+	Path      string            // as the user would name it
+	Partition *logdir.Partition // nil if only its fingerprints are here
+	Start     int64             // log start offset
+	End       int64             // log end offset
 	Records   int64
 	Bytes     int64
 	TopicID   format.UUID // zero if unknown
@@ -45,7 +46,9 @@ type Log struct {
 	Damages   []Place
 	Diverged  int64 // records at and after the divergence
 
-	read bool // End and Records are known
+	read    bool    // End and Records are known
+	noBytes bool    // Bytes is not known
+	missed  []int64 // offsets of records that only the other side has, as fingerprints tell
 }
 
 // Comparison is the answer for one partition. A or B is nil if that side does not have it.
@@ -59,7 +62,9 @@ type Comparison struct {
 	Same                 int64 // records that are the same
 	Differ               int64 // offsets at which records differ
 	DivergedAt           int64 // if Differ > 0
-	ABatch, BBatch       *Batch
+	// Range is that of the fingerprints that differ first, if fingerprints were compared.
+	Range          *Range
+	ABatch, BBatch *Batch
 	// Batches are not the same: why, as far as it shows.
 	Recoded, Converted, Rebatched bool
 	// Epochs differ from that offset on, though the records are the same.
@@ -69,6 +74,9 @@ type Comparison struct {
 	State          []StateDifference
 	NotRead        []error
 }
+
+// Range is a range of offsets, inclusive.
+type Range struct{ First, Last int64 }
 
 // Options say what is compared, and how.
 type Options struct {
@@ -114,7 +122,7 @@ func partitions(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 
 // newLog is what can be said of a side beforehand.
 func newLog(p *logdir.Partition, dirs *state.Dirs) *Log {
-	l := &Log{Partition: p, TopicID: topicID(p)}
+	l := &Log{Path: p.Display, Partition: p, TopicID: topicID(p)}
 	for _, s := range p.Segments {
 		l.Bytes += s.Log.Size
 	}

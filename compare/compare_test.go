@@ -1,17 +1,23 @@
 package compare
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
 
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
+	"kseg/render"
 )
 
 // rec is a record of a synthetic log.
@@ -245,5 +251,112 @@ func TestTruncation(t *testing.T) {
 		if got := c.follower.truncate(c.leader); got != c.want {
 			t.Errorf("%v after %v: %d, want %d", c.follower, c.leader, got, c.want)
 		}
+	}
+}
+
+// printsOf writes the fingerprints of a partition to a file.
+func printsOf(t *testing.T, dir string) string {
+	t.Helper()
+	set, err := logdir.Open([]string{dir}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	notRead, err := FingerprintAll(context.Background(), set, Options{Jobs: 2, MaxBatchBytes: 1 << 24}, func(f *Fingerprint, _ bool) error {
+		text = f.AppendJSON(text)
+		return nil
+	})
+	if err != nil || len(notRead) > 0 {
+		t.Fatal(err, notRead)
+	}
+	file := filepath.Join(t.TempDir(), "prints.ndjson")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// comparePrinted compares two operands, of which one or both are fingerprints.
+func comparePrinted(t *testing.T, a, b string) *Comparison {
+	t.Helper()
+	set, err := logdir.Open([]string{a, b}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ComparePrints(context.Background(), set.Operands[0], set.Operands[1], Options{Jobs: 2, MaxBatchBytes: 1 << 24}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range all {
+		return c
+	}
+	t.Fatal("nothing was compared")
+	return nil
+}
+
+// Fingerprints find the offset at which two copies part, on either side, and take the same records in other batches for the same.
+func TestFingerprints(t *testing.T) {
+	records := logOf(9000, 1<<20)
+	a := write(t, records, 50, 40, 0, format.CodecNone)
+	prints := printsOf(t, a)
+	if text, _ := os.ReadFile(prints); len(slices.Collect(strings.Lines(string(text)))) != 3 {
+		t.Errorf("not three ranges:\n%.300s", text)
+	}
+	for name, c := range map[string]struct {
+		size  int64
+		codec format.Codec
+		from  int64
+		to    int64
+		at    int64 // −1: nowhere
+		alone bool
+		want  Result
+	}{
+		"the same":         {50, format.CodecNone, 0, 9000, -1, false, Identical},
+		"other batches":    {70, format.CodecZstd, 0, 9000, -1, false, Identical},
+		"ends earlier":     {50, format.CodecNone, 0, 5001, -1, false, AAhead},
+		"begins later":     {50, format.CodecNone, 2000, 9000, -1, false, Identical},
+		"one record":       {70, format.CodecGzip, 0, 9000, 4096, true, Diverged},
+		"from there on":    {50, format.CodecNone, 0, 8000, 7777, false, Diverged},
+		"both ends differ": {50, format.CodecNone, 2000, 8000, 2100, false, Diverged},
+	} {
+		other := slices.Clone(records)
+		for i := c.at; i >= 0 && i < 9000 && (i == c.at || !c.alone); i++ {
+			other[i].value = "another"
+		}
+		dir := write(t, other[c.from:c.to], c.size, 40, 0, c.codec)
+		theirs := printsOf(t, dir)
+		for i, pair := range [][2]string{{prints, dir}, {a, theirs}, {prints, theirs}} {
+			got := comparePrinted(t, pair[0], pair[1])
+			if got.Result != c.want || c.at >= 0 && (got.DivergedAt != c.at || got.Range.First != c.at/4096*4096) {
+				t.Errorf("%s (%d): %s at %d", name, i, got.Result, got.DivergedAt)
+			}
+			if i < 2 && c.at >= 0 && (got.ABatch == nil) == (got.BBatch == nil) {
+				t.Errorf("%s (%d): the batches are %+v and %+v", name, i, got.ABatch, got.BBatch)
+			}
+			if text := string(got.AppendText(nil, render.Theme{}, 100)); !strings.Contains(text, "t-0") {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+}
+
+// The digest is what the documentation defines, for ever.
+func TestFingerprintsAreStable(t *testing.T) {
+	var record []byte
+	for _, n := range []int64{0, 1700000000000} { // offset, timestamp
+		record = binary.BigEndian.AppendUint64(record, uint64(n))
+	}
+	record = append(record, 0) // no flags
+	record = append(record, bytes.Repeat([]byte{0xff}, 8+2+4)...)
+	record = append(record, 0xff, 0xff, 0xff, 0xff) // no key
+	record = append(binary.BigEndian.AppendUint32(record, 11), "hello-kafka"...)
+	record = append(record, 0, 0, 0, 0) // no headers
+	want := xxhash.Sum64(binary.BigEndian.AppendUint64(nil, xxhash.Sum64(record)))
+	text, err := os.ReadFile(printsOf(t, fixture.Dir(t, "4.4.0/hello/hello-0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), fmt.Sprintf(`"first_offset":0,"last_offset":0,"leader_epoch":0,"records":1,"digest":"%016x"`, want)) {
+		t.Errorf("%s, want %016x", text, want)
 	}
 }

@@ -22,7 +22,7 @@ func (c *comparison) finish() {
 	c.Result = c.result()
 }
 
-func (c *comparison) result() Result {
+func (c *Comparison) result() Result {
 	a, b := c.A, c.B
 	switch {
 	case c.Differ > 0:

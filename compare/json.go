@@ -17,6 +17,14 @@ func (c *Comparison) AppendJSON(dst []byte) []byte {
 	o.Int("same", c.Same)
 	o.Int("differ", c.Differ)
 	o.IntOrNull("diverged_at", c.DivergedAt, c.Differ > 0)
+	if c.Range == nil {
+		o.Null("range")
+	} else {
+		o.Open("range")
+		o.Int("first_offset", c.Range.First)
+		o.Int("last_offset", c.Range.Last)
+		o.Close()
+	}
 	appendBatch(&o, "a_batch", c.ABatch)
 	appendBatch(&o, "b_batch", c.BBatch)
 	o.Strs("stored_otherwise", c.storedOtherwise())
@@ -50,11 +58,11 @@ func appendLog(o *render.Obj, name string, l *Log) {
 		return
 	}
 	o.Open(name)
-	o.Str("path", l.Partition.Display)
+	o.Str("path", l.Path)
 	o.Int("log_start_offset", l.Start)
 	o.IntOrNull("log_end_offset", l.End, l.read)
 	o.IntOrNull("records", l.Records, l.read)
-	o.Int("bytes", l.Bytes)
+	o.IntOrNull("bytes", l.Bytes, !l.noBytes)
 	id := ""
 	if l.TopicID != (format.UUID{}) {
 		id = l.TopicID.String()

@@ -106,6 +106,9 @@ type Place struct {
 	Pos  int64
 }
 
+// String is "FILE @POS".
+func (p Place) String() string { return fmt.Sprintf("%s @%d", p.File, p.Pos) }
+
 // most bounds how many places of damage are remembered; one is told, and how many there are.
 const most = 1000
 

@@ -151,18 +151,21 @@ func (c *Comparison) appendLogs(dst []byte) []byte {
 		if s.log == nil {
 			continue
 		}
-		row := []string{s.name, render.Escaped(s.log.Partition.Display), "from " + itoa(s.log.Start), "", "", render.Bytes(s.log.Bytes)}
+		row := []string{s.name, render.Escaped(s.log.Path), "from " + itoa(s.log.Start), "", "", ""}
+		if !s.log.noBytes {
+			row[5] = render.Bytes(s.log.Bytes)
+		}
 		if s.log.read {
 			row[3], row[4] = "to "+itoa(s.log.End), records(s.log.Records)
 		}
 		table.Row(row...)
 	}
 	dst = table.Append(dst, indent)
-	if c.ABatch == nil {
-		return dst
-	}
 	batches := render.NewColumns("llllll")
 	for i, b := range []*Batch{c.ABatch, c.BBatch} {
+		if b == nil {
+			continue
+		}
 		batches.Row([]string{"a", "b"}[i], fmt.Sprintf("segment %d @%d", b.Segment, b.Pos), fmt.Sprintf("%d–%d", b.BaseOffset, b.LastOffset),
 			epochText(b), timeText(b), producerOf(b))
 	}
@@ -205,9 +208,12 @@ func (c *Comparison) sentences() []string {
 	case c.Result == Damaged:
 		say("%s are the same. kseg verify says what is wrong; kseg salvage makes one copy of two.", capital(records(c.Same)))
 	}
+	if c.Range != nil {
+		say("The first fingerprints that differ are those of offsets %d–%d.", c.Range.First, c.Range.Last)
+	}
 	for _, l := range []*Log{c.A, c.B} {
 		if len(l.Damages) > 0 {
-			say("Damage: %s @%d.", l.Damages[0].File, l.Damages[0].Pos)
+			say("Damage: %s.", l.Damages[0])
 		}
 	}
 	if c.EpochsDiffer {
