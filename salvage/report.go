@@ -40,6 +40,7 @@ func (s *Salvaged) AppendJSON(dst []byte) []byte {
 	o.CloseArray()
 	o.Int("log_start_offset", s.LogStart)
 	o.Int("log_end_offset", s.LogEnd)
+	o.Bool("loads", s.Predicted)
 	o.IntOrNull("diverged_at", s.DivergedAt, s.Diverged)
 	o.Int("doubles", s.Doubles)
 	o.Strs("changed", s.Changed)
@@ -109,6 +110,9 @@ func (s *Salvaged) AppendText(dst []byte, theme render.Theme, width int) []byte 
 	}
 	for _, n := range s.Notes {
 		say(n)
+	}
+	if s.Predicted {
+		say(fmt.Sprintf("a broker loads it, with log end offset %d, and cuts nothing", s.LogEnd))
 	}
 	return dst
 }

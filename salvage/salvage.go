@@ -63,6 +63,7 @@ type Salvaged struct {
 	Segments, Batches, Records, Bytes int64
 	LogStart, LogEnd                  int64
 	Path                              string // what was written; "" if nothing was
+	Predicted                         bool   // a broker loads what was written, and keeps all of it
 	Notes                             []string
 	NotRead                           []error
 	// Err: the partition was not written.

@@ -131,6 +131,9 @@ func check(t *testing.T, healthy, out string, res *Salvaged, copies ...string) {
 		}
 		next = b.NextOffset()
 	}
+	if !res.Predicted {
+		t.Error("nothing is said about what a broker does")
+	}
 	if next != res.LogEnd {
 		t.Errorf("the log ends at %d, and %d was told", next, res.LogEnd)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/rebuild"
@@ -118,7 +119,7 @@ func (w *writer) whole(f *logdir.File) bool {
 }
 
 // verify reads what was written, and compares it with what should have been.
-func (w *writer) verify() error {
+func (w *writer) verify(g *group) error {
 	set, err := logdir.Open([]string{w.dir}, logdir.Options{})
 	if err != nil {
 		return err
@@ -157,8 +158,28 @@ func (w *writer) verify() error {
 	if batches != w.res.Batches {
 		return fmt.Errorf("%s: %d batches were written, and %d are there", w.dir, w.res.Batches, batches)
 	}
+	p.PartitionDir = g.dir().PartitionDir
+	return errors.Join(w.predict(p, true), w.predict(p, false))
+}
+
+// predict asks what a broker would do that loads what was written, after a clean stop and after another one.
+func (w *writer) predict(p *logdir.Partition, clean bool) error {
+	loaded, err := broker.Load(p, broker.LoadOptions{Clean: clean, Interval: w.interval, IndexBytes: indexBytes, SegmentBytes: maxSegmentBytes,
+		ExpiredMs: math.MinInt64, MaxBatchBytes: w.run.opts.MaxBatchBytes})
+	switch {
+	case err != nil:
+		return err
+	case loaded.Failure != nil:
+		return fmt.Errorf("a broker would not load what was written: %w", loaded.Failure)
+	case len(loaded.Cuts) > 0 || loaded.LogEnd != w.end || loaded.LogStart != w.res.LogStart:
+		return fmt.Errorf("a broker would not keep what was written whole: it would have offsets %d to %d", loaded.LogStart, loaded.LogEnd)
+	}
+	w.res.Predicted = true
 	return nil
 }
+
+// indexBytes is Kafka's default of segment.index.bytes.
+const indexBytes = 10 << 20
 
 // sameIndexes compares the indexes on disk with those of the recovery of their log.
 func sameIndexes(seg *logdir.Segment, x *rebuild.Recovery) error {

@@ -78,7 +78,7 @@ func (r *run) write(g *group, scans []*scan, p *plan, res *Salvaged) (err error)
 	if err := errors.Join(w.lastSnapshot(), w.partitionFiles(g)); err != nil {
 		return err
 	}
-	if err := w.verify(); err != nil {
+	if err := w.verify(g); err != nil {
 		return err
 	}
 	if err := errors.Join(syncDir(w.dir), os.Rename(w.dir, final), syncDir(r.opts.Dir)); err != nil {

@@ -12,6 +12,7 @@ package main
 
 //go:generate go run . ../../../README.md ../../..
 //go:generate go run . ../../workshop.md ../../../testdata/logdirs/4.4.0
+//go:generate go run . ../../runbook.md ../../..
 
 import (
 	"bytes"

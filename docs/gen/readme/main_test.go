@@ -17,6 +17,9 @@ func TestWorkshopIsCurrent(t *testing.T) {
 	checkCurrent(t, filepath.Join("docs", "workshop.md"), filepath.Join("testdata", "logdirs", "4.4.0"))
 }
 
+// TestRunbookIsCurrent runs every command of the runbook and compares.
+func TestRunbookIsCurrent(t *testing.T) { checkCurrent(t, filepath.Join("docs", "runbook.md"), ".") }
+
 // checkCurrent compares a page with what its commands print in folder.
 func checkCurrent(t *testing.T, page, folder string) {
 	t.Helper()
