@@ -55,6 +55,9 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"retention .",
 		"retention -o json .",
 		"retention --plan .",
+		"compare . .",
+		"compare --fingerprint .",
+		"salvage --dry-run . -o no-such-folder",
 		"compaction --cleaned-to -1 --keys --key k7 .",
 		"predict --files .",
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 
 	"kseg/format"
@@ -120,7 +121,7 @@ func (pr *printer) take(r *walk.Run[summed], last bool) error {
 	return r.Each(func(b *format.Batch) error {
 		i++
 		n := r.Result.counts[i]
-		if n < 0 || b.LastOffset < pr.end {
+		if n < 0 || b.LastOffset < pr.end || b.LastOffset == math.MaxInt64 {
 			pr.damaged = true
 			sums = sums[max(n, 0):]
 			return nil
@@ -293,7 +294,7 @@ func (m *printMerge) note(l *Log, f *Fingerprint) {
 	l.Start, l.End, l.TopicID = f.LogStart, f.LogEnd, f.TopicID
 	l.Records += f.Records
 	if f.Damaged {
-		l.Damages = append(l.Damages[:min(len(l.Damages), most-1)], Place{l.Path, f.First})
+		l.Damages = append(l.Damages[:min(len(l.Damages), most-1)], Place{File: l.Path, Offsets: &Range{f.First, f.Last}})
 	}
 	m.cleanA, m.cleanB = m.cleanA || l == m.c.A && f.Compacted, m.cleanB || l == m.c.B && f.Compacted
 }

@@ -76,7 +76,7 @@ func appendLog(o *render.Obj, name string, l *Log) {
 	for _, d := range l.Damages {
 		o.Open("")
 		o.Str("file", d.File)
-		o.Int("position", d.Pos)
+		o.IntOrNull("position", d.Pos, d.Offsets == nil)
 		o.Close()
 	}
 	o.CloseArray()

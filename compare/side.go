@@ -100,14 +100,20 @@ func chunksOf(ctx context.Context, segments []*logdir.Segment, from int64, progr
 	}
 }
 
-// Place is a byte of a file.
+// Place is a byte of a file, or a range of offsets in a file of fingerprints.
 type Place struct {
-	File string
-	Pos  int64
+	File    string
+	Pos     int64
+	Offsets *Range
 }
 
-// String is "FILE @POS".
-func (p Place) String() string { return fmt.Sprintf("%s @%d", p.File, p.Pos) }
+// String is "FILE @POS", or "FILE, offsets FIRST–LAST".
+func (p Place) String() string {
+	if p.Offsets != nil {
+		return fmt.Sprintf("%s, offsets %d–%d", p.File, p.Offsets.First, p.Offsets.Last)
+	}
+	return fmt.Sprintf("%s @%d", p.File, p.Pos)
+}
 
 // most bounds how many places of damage are remembered; one is told, and how many there are.
 const most = 1000
@@ -202,7 +208,7 @@ func (s *side) step() bool {
 
 func (s *side) damaged(pos int64) {
 	if len(s.damages) < most {
-		s.damages = append(s.damages, Place{s.chunk.segment.Log.Display, pos})
+		s.damages = append(s.damages, Place{File: s.chunk.segment.Log.Display, Pos: pos})
 	}
 }
 

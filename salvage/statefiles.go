@@ -159,7 +159,11 @@ func (w *writer) verify(g *group) error {
 		return fmt.Errorf("%s: %d batches were written, and %d are there", w.dir, w.res.Batches, batches)
 	}
 	p.PartitionDir = g.dir().PartitionDir
-	return errors.Join(w.predict(p, true), w.predict(p, false))
+	p.Suffix, p.UUID = "", "" // it is to be loaded, whatever its source was to become
+	if err := w.predict(p, true); err != nil {
+		return err
+	}
+	return w.predict(p, false)
 }
 
 // predict asks what a broker would do that loads what was written, after a clean stop and after another one.
