@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"kseg/format"
@@ -30,7 +31,7 @@ type Member struct {
 	Subscribed                           []string
 	Assigned                             []Assigned
 	reconciled                           bool // its state is STABLE
-	regex                                bool // it subscribes to a pattern
+	unread                               bool // its subscription cannot be read
 }
 
 // Assigned are partitions of a topic that a member has. Classic members name the topic, others its id.
@@ -50,10 +51,12 @@ type CommittedOffset struct {
 	LeaderEpoch int32 // -1: none
 	Metadata    string
 	CommitMs    int64
-	ExpireMs    int64 // as the record says, which only old ones do; -1: it does not
+	ExpireMs    int64 // as the record says, which only old ones do; -1: it does not (Utils.ofSentinel)
 	Record      Origin
 	Pending     bool  // of a transaction that has not ended, of this producer
 	ProducerID  int64 // -1: no transaction
+	// Held is set while a transaction that has not ended commits the same partition.
+	Held bool
 }
 
 // Group is a group as its coordinator would have it, and what it has committed.
@@ -77,7 +80,11 @@ type Group struct {
 	targetEpoch                      int32
 	topologyEpoch, validatedTopology int32
 	hasTopology                      bool
-	places                           map[string]int // of members, by id; classic ones have none
+	places                           map[string]int      // of members, by id; classic ones have none
+	hasProtocol                      bool                // members of a classic group agreed on an assignor
+	resolved                         map[string][]string // topics of a consumer group's patterns
+	sources                          []string            // topics that a streams group's topology reads
+	subscribed                       map[string]bool     // what members read, once somebody asked
 }
 
 // SharePartition is a partition that a share group reads.
@@ -134,7 +141,9 @@ func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pendin
 	}
 	at := Origin{Offset: e.offset, TimestampMs: e.ms}
 	if e.typ == offsetCommit || e.typ == legacyOffsetCommit {
-		g.Offsets = append(g.Offsets, committed(d, at, pending, e.producer))
+		c := committed(d, at, pending, e.producer)
+		c.Held = !pending && len(l.holders[key]) > 0
+		g.Offsets = append(g.Offsets, c)
 		return
 	}
 	if !g.HasRecord || at.Offset < g.oldest {
@@ -160,6 +169,7 @@ func committed(d *schema.Record, at Origin, pending bool, producer int64) Commit
 // learn takes over what a record says of the group itself.
 func (g *Group) learn(d *schema.Record) {
 	k, v := d.Key, d.Value
+	g.subscribed = nil
 	switch typ := k.Type; {
 	case typ == classicGroup:
 		g.classic(v)
@@ -169,10 +179,7 @@ func (g *Group) learn(d *schema.Record) {
 	case typ == consumerMember, typ == shareMember, typ == streamsMember:
 		m := g.member(k.Get("memberId").Text())
 		m.InstanceID, m.ClientID, m.Host, m.Rack = v.Get("instanceId").Text(), v.Get("clientId").Text(), v.Get("clientHost").Text(), v.Get("rackId").Text()
-		for _, topic := range v.Get("subscribedTopicNames").Elements() {
-			m.Subscribed = append(m.Subscribed, topic.Text())
-		}
-		m.regex = v.Get("subscribedTopicRegex").Text() != ""
+		m.Subscribed = texts(v.Get("subscribedTopicNames"))
 	case typ == consumerTarget, typ == streamsTarget:
 		g.targetEpoch = int32(v.Get("assignmentEpoch").Int())
 	case typ == consumerAssignment, typ == shareAssignment, typ == streamsAssignment:
@@ -188,6 +195,12 @@ func (g *Group) learn(d *schema.Record) {
 		}
 	case typ == streamsTopology:
 		g.topologyEpoch, g.hasTopology = int32(v.Get("epoch").Int()), true
+		g.sources = sourceTopics(v)
+	case typ == consumerRegex:
+		if g.resolved == nil {
+			g.resolved = map[string][]string{}
+		}
+		g.resolved[k.Get("regularExpression").Text()] = texts(v.Get("topics"))
 	case typ == sharePartitions:
 		g.shared(v)
 	}
@@ -204,7 +217,7 @@ func kindOfRecord(typ int16) GroupKind {
 	switch {
 	case typ == classicGroup:
 		return ClassicKind
-	case typ >= consumerGroup && typ <= consumerAssignment, typ == 16:
+	case typ >= consumerGroup && typ <= consumerAssignment, typ == consumerRegex:
 		return ConsumerKind
 	case typ >= shareMember && typ <= sharePartitions:
 		return ShareKind
@@ -229,30 +242,54 @@ func (g *Group) member(id string) *Member {
 
 func (g *Group) classic(v schema.Half) {
 	g.Protocol, g.Epoch, g.HasEpoch = v.Get("protocolType").Text(), int32(v.Get("generation").Int()), true
-	g.StateMs = v.Get("currentStateTimestamp").Int()
+	g.StateMs, g.hasProtocol = v.Get("currentStateTimestamp").Int(), !v.Get("protocol").IsNull()
 	for _, e := range v.Get("members").Elements() {
 		m := Member{ID: e.Get("memberId").Text(), InstanceID: e.Get("groupInstanceId").Text(), ClientID: e.Get("clientId").Text(),
 			Host: e.Get("clientHost").Text()}
 		if g.Protocol == "consumer" {
-			m.Subscribed, m.regex = subscribedTopics(e.Get("subscription").Raw())
+			m.Subscribed, m.unread = subscribedTopics(e.Get("subscription").Raw())
 			m.Assigned = assignedPartitions(e.Get("assignment").Raw())
 		}
 		g.Members = append(g.Members, m)
 	}
 }
 
-// subscribedTopics are the topics of a ConsumerProtocolSubscription behind its version; unknown if it cannot be read.
-func subscribedTopics(raw []byte) (topics []string, unknown bool) {
+func texts(list schema.Value) (all []string) {
+	for _, text := range list.Elements() {
+		all = append(all, text.Text())
+	}
+	return all
+}
+
+// sourceTopics are the topics that a topology reads (StreamsTopology.sourceTopicMap).
+func sourceTopics(v schema.Half) (topics []string) {
+	for _, sub := range v.Get("subtopologies").Elements() {
+		topics = append(topics, texts(sub.Get("sourceTopics"))...)
+		for _, topic := range sub.Get("repartitionSourceTopics").Elements() {
+			topics = append(topics, topic.Get("name").Text())
+		}
+	}
+	return topics
+}
+
+// subscribedTopics are the topics of a ConsumerProtocolSubscription, whose other fields are those of version 0 whatever it
+// says (ClassicGroup.computeSubscribedTopics); unread if it cannot be read.
+func subscribedTopics(raw []byte) (topics []string, unread bool) {
 	c := format.NewCursor(raw, 0)
 	c.Int16("version")
-	for range max(c.Int32("topics"), 0) {
-		topic := c.Bytes("topic", int64(c.Int16("length")))
-		if !c.OK() {
+	n := c.Int32("topics")
+	for range max(n, 0) {
+		length := c.Int16("length")
+		topic := c.Bytes("topic", int64(length))
+		if length < 0 || !c.OK() {
 			return nil, true
 		}
 		topics = append(topics, string(format.AppendJavaUTF8(nil, topic)))
 	}
-	return topics, !c.OK()
+	if userData := c.Int32("user data"); userData > 0 {
+		c.Bytes("user data", int64(userData))
+	}
+	return topics, n < 0 || !c.OK()
 }
 
 // assignedPartitions are those of a ConsumerProtocolAssignment behind its version; what can be read of it.
@@ -320,35 +357,57 @@ func (l *OffsetsLog) UnsureGroup(g *Group) bool {
 const DefaultOffsetsRetentionMs = 7 * 24 * hourMs
 
 // ExpiresAt is when a coordinator with that retention drops a committed offset if nothing changes; false if it never does
-// (Group.offsetExpirationCondition, OffsetMetadataManager.cleanupExpiredOffsets).
+// (OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl).
 func (g *Group) ExpiresAt(c *CommittedOffset, retentionMs int64) (ms int64, ok bool) {
-	if c.Pending {
-		return 0, false
-	}
-	base := c.CommitMs
+	base, ok := g.expiryBase(c)
 	switch {
-	case g.Kind != ClassicKind || g.Protocol == "consumer" && len(g.Members) > 0:
-		if g.subscribes(c.Topic) {
-			return 0, false
-		}
-	case g.Protocol == "":
-	case len(g.Members) > 0:
+	case !ok || c.Pending || c.Held:
 		return 0, false
-	case g.StateMs >= 0:
-		base = g.StateMs
-	}
-	if c.ExpireMs >= 0 {
+	case c.ExpireMs != -1:
 		return c.ExpireMs, true
-	}
-	if base+retentionMs < base {
+	case base > math.MaxInt64-retentionMs:
 		return 0, false
 	}
 	return base + retentionMs, true
 }
 
-// subscribes reports whether a member reads the topic, or may do so.
+// expiryBase is what the retention counts from; false if the offset is kept as the group is (offsetExpirationCondition and
+// isSubscribedToTopic of ClassicGroup, ConsumerGroup and StreamsGroup; a ShareGroup has neither).
+func (g *Group) expiryBase(c *CommittedOffset) (ms int64, ok bool) {
+	switch {
+	case g.Kind == ShareKind:
+		return 0, false
+	case g.Kind != ClassicKind:
+		return c.CommitMs, !g.subscribes(c.Topic)
+	case g.Protocol == "":
+		return c.CommitMs, true
+	case len(g.Members) == 0 && g.StateMs != -1:
+		return g.StateMs, true
+	case len(g.Members) == 0:
+		return c.CommitMs, true
+	}
+	unread := slices.ContainsFunc(g.Members, func(m Member) bool { return m.unread })
+	return c.CommitMs, g.Protocol == "consumer" && g.hasProtocol && !unread && !g.subscribes(c.Topic)
+}
+
+// subscribes reports whether members read the topic, as far as the coordinator has worked out what their patterns match.
 func (g *Group) subscribes(topic string) bool {
-	return slices.ContainsFunc(g.Members, func(m Member) bool {
-		return m.regex || g.Kind == StreamsKind || slices.Contains(m.Subscribed, topic)
-	})
+	if g.subscribed == nil {
+		g.subscribed = map[string]bool{}
+		add := func(topics []string) {
+			for _, t := range topics {
+				g.subscribed[t] = true
+			}
+		}
+		for _, m := range g.Members {
+			add(m.Subscribed)
+		}
+		for _, topics := range g.resolved {
+			add(topics)
+		}
+		if len(g.Members) > 0 {
+			add(g.sources)
+		}
+	}
+	return g.subscribed[topic]
 }

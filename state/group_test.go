@@ -7,12 +7,14 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"kseg/internal/fixture"
 	"kseg/logdir"
+	"kseg/schema"
 )
 
 func openPartition(t testing.TB, dir string) *logdir.Partition {
@@ -261,35 +263,118 @@ func TestUntilAPoint(t *testing.T) {
 	}
 }
 
+// TestExpiry holds when an offset goes to what the coordinator of Kafka 4.4.0 does with each kind of group.
 func TestExpiry(t *testing.T) {
-	const retention = 100
+	const retention, never = 100, -1
+	reader := []Member{{ID: "m", Subscribed: []string{"t"}}}
+	other := []Member{{ID: "m", Subscribed: []string{"u"}}}
+	own := func(ms int64) CommittedOffset { return CommittedOffset{Topic: "t", CommitMs: 5, ExpireMs: ms} }
 	for _, test := range []struct {
-		script string
-		want   int64 // -1: never
-	}{{"c1", 105}, {"G0 c1", 1000}, {"G1 c1", -1}} {
-		w := &offsetsWriter{}
-		w.play(t, test.script)
-		g := FoldOffsets(w.partition(t), OffsetsOptions{}).Groups()[0]
-		ms, ok := g.ExpiresAt(&g.Offsets[0], retention)
+		name   string
+		group  Group
+		offset CommittedOffset
+		want   int64
+	}{
+		{"commits alone", Group{Kind: ClassicKind, StateMs: -1}, own(-1), 105},
+		{"members of no protocol", Group{Kind: ClassicKind, StateMs: 900, Members: reader}, own(-1), 105},
+		{"empty", Group{Kind: ClassicKind, Protocol: "consumer", StateMs: 900}, own(-1), 1000},
+		{"empty since time 0", Group{Kind: ClassicKind, Protocol: "consumer"}, own(-1), 100},
+		{"empty, not known since when", Group{Kind: ClassicKind, Protocol: "connect", StateMs: -1}, own(-1), 105},
+		{"a reader", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: reader}, own(-1), never},
+		{"of another", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: other}, own(-1), 105},
+		{"no assignor", Group{Kind: ClassicKind, Protocol: "consumer", StateMs: 900, Members: other}, own(-1), never},
+		{"unread", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true,
+			Members: []Member{{Subscribed: []string{"u"}}, {unread: true}}}, own(-1), never},
+		{"connectors", Group{Kind: ClassicKind, Protocol: "connect", hasProtocol: true, StateMs: 900, Members: other}, own(-1), never},
+		{"consumer", Group{Kind: ConsumerKind}, own(-1), 105},
+		{"consumer, a reader", Group{Kind: ConsumerKind, Members: reader}, own(-1), never},
+		{"consumer, of another", Group{Kind: ConsumerKind, Members: other}, own(-1), 105},
+		{"consumer, of a pattern", Group{Kind: ConsumerKind, resolved: map[string][]string{"t.*": {"t"}}}, own(-1), never},
+		{"consumer, of another pattern", Group{Kind: ConsumerKind, resolved: map[string][]string{"u.*": {"u"}}}, own(-1), 105},
+		{"streams, a reader", Group{Kind: StreamsKind, Members: other, sources: []string{"t"}}, own(-1), never},
+		{"streams, of another", Group{Kind: StreamsKind, Members: other, sources: []string{"v"}}, own(-1), 105},
+		{"streams, no members", Group{Kind: StreamsKind, sources: []string{"t"}}, own(-1), 105},
+		{"share", Group{Kind: ShareKind}, own(-1), never},
+		{"its own", Group{Kind: ClassicKind, StateMs: -1}, own(77), 77},
+		{"its own, long ago", Group{Kind: ClassicKind, StateMs: -1}, own(-2), -2},
+		{"its own, of a reader", Group{Kind: ConsumerKind, Members: reader}, own(77), never},
+		{"pending", Group{Kind: ConsumerKind}, CommittedOffset{CommitMs: 5, ExpireMs: -1, Pending: true}, never},
+		{"held", Group{Kind: ConsumerKind}, CommittedOffset{CommitMs: 5, ExpireMs: -1, Held: true}, never},
+		{"beyond all time", Group{Kind: ConsumerKind}, CommittedOffset{CommitMs: 1<<63 - 1, ExpireMs: -1}, never},
+	} {
+		ms, ok := test.group.ExpiresAt(&test.offset, retention)
 		if !ok {
-			ms = -1
-		}
-		if test.script == "G1 c1" {
-			// A member whose subscription cannot be read may read anything.
-			g.Members[0].regex = true
-			if ms, ok = g.ExpiresAt(&g.Offsets[0], retention); !ok {
-				ms = -1
-			}
+			ms = never
 		}
 		if ms != test.want {
-			t.Errorf("%s: %d, want %d", test.script, ms, test.want)
+			t.Errorf("%s: %d, want %d", test.name, ms, test.want)
 		}
 	}
-	w := &offsetsWriter{}
-	w.record(commitKey("g"), commitValue(1, 5, 77), nil, false)
-	g := FoldOffsets(w.partition(t), OffsetsOptions{}).Groups()[0]
-	if ms, ok := g.ExpiresAt(&g.Offsets[0], retention); !ok || ms != 77 {
-		t.Errorf("an expiry of its own: %d, %v", ms, ok)
+}
+
+// TestExpiryIsOfWhatIsFolded takes the rules through the records that they are about: patterns, topologies, transactions.
+func TestExpiryIsOfWhatIsFolded(t *testing.T) {
+	pattern := []byte("\x00\x10" + text16("g") + text16("t.*"))
+	matches := func(topic string) []byte {
+		return []byte("\x00\x00\x02" + string(byte(len(topic)+1)) + topic + int64Bytes(1) + int64Bytes(2) + "\x00")
+	}
+	topology := []byte("\x00\x17" + text16("g"))
+	reads := []byte("\x00\x00\x00\x00\x00\x01\x02" + "\x020" + "\x02\x02t" + "\x01\x01\x01\x01\x01\x00\x00")
+	seven := int64(7)
+	for _, test := range []struct {
+		name string
+		fill func(w *offsetsWriter)
+		kept bool
+	}{
+		{"a pattern", func(w *offsetsWriter) { w.record(pattern, matches("t"), nil, false) }, true},
+		{"another pattern", func(w *offsetsWriter) { w.record(pattern, matches("u"), nil, false) }, false},
+		{"a pattern gone", func(w *offsetsWriter) {
+			w.record(pattern, matches("t"), nil, false)
+			w.record(pattern, nil, nil, false)
+		}, false},
+		{"a topology of no members", func(w *offsetsWriter) { w.record(topology, reads, nil, false) }, false},
+		{"a transaction", func(w *offsetsWriter) { w.play(t, "x2/7 x3/8 C7") }, true},
+		{"transactions that ended", func(w *offsetsWriter) { w.play(t, "x2/7 x3/8 C7 A8") }, false},
+		{"a transaction that was overtaken", func(w *offsetsWriter) { w.play(t, "x2/7 d c4") }, false},
+		{"another partition's transaction", func(w *offsetsWriter) {
+			w.record([]byte("\x00\x01"+text16("g")+text16("t")+"\x00\x00\x00\x01"), commitValue(1, 5, -1), &seven, false)
+		}, false},
+	} {
+		w := &offsetsWriter{}
+		w.play(t, "c1")
+		test.fill(w)
+		l := FoldOffsets(w.partition(t), OffsetsOptions{})
+		g := l.Groups()[0]
+		at := slices.IndexFunc(g.Offsets, func(c CommittedOffset) bool { return !c.Pending })
+		if _, ok := g.ExpiresAt(&g.Offsets[at], 100); ok == test.kept || len(l.Problems) > 0 {
+			t.Errorf("%s: expires is %v; %v", test.name, ok, l.Problems)
+		}
+		w.play(t, "d")
+		last := GroupEvent{}
+		FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 100, Emit: func(e GroupEvent) { last = e }}})
+		if (last.What == EventExpired) == test.kept {
+			t.Errorf("%s: a tombstone is %s", test.name, last.What)
+		}
+		g.learn(l.decoder.Decode(schema.Offsets, topology, reads))
+		g.Members = []Member{{ID: "m"}}
+		if _, ok := g.ExpiresAt(&g.Offsets[at], 100); ok {
+			t.Errorf("%s: a streams group's topic expires", test.name)
+		}
+	}
+}
+
+func TestSubscriptions(t *testing.T) {
+	const two = "\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x01b"
+	for _, test := range []struct {
+		raw    string
+		topics int
+		unread bool
+	}{{"", 0, true}, {"\x00\x00", 0, true}, {two + "\xff\xff\xff\xff", 2, false}, {two + "\x00\x00\x00\x01z and more", 2, false},
+		{two, 2, true}, {two + "\x00\x00\x00\x09z", 2, true}, {two[:8], 0, true}, {"\x00\x01\xff\xff\xff\xff\x00\x00\x00\x00", 0, true},
+		{"\x00\x01\x00\x00\x00\x01\xff\xff\x00\x00\x00\x00", 0, true}} {
+		if topics, unread := subscribedTopics([]byte(test.raw)); len(topics) != test.topics || unread != test.unread {
+			t.Errorf("%q: %q, %v", test.raw, topics, unread)
+		}
 	}
 }
 

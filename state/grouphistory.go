@@ -91,6 +91,7 @@ func (h *History) offset(key string, e *entry, pending bool) *CommittedOffset {
 		return nil
 	}
 	c := committed(d, Origin{Offset: e.offset, TimestampMs: e.ms}, pending, e.producer)
+	c.Held = !pending && len(h.log.holders[key]) > 0
 	return &c
 }
 
@@ -189,6 +190,11 @@ func (h *History) groupChanged(at Origin, g *Group, key string, after *entry) {
 		return
 	case isMember:
 		g.forget(d.Key.Get("memberId").Text(), false)
+	case typ == consumerRegex:
+		delete(g.resolved, d.Key.Get("regularExpression").Text())
+		g.subscribed = nil
+	case typ == streamsTopology:
+		g.sources, g.hasTopology, g.subscribed = nil, false, nil
 	}
 	if isGroup || isMember {
 		ev := h.groupEvent(at, g)
@@ -199,6 +205,7 @@ func (h *History) groupChanged(at Origin, g *Group, key string, after *entry) {
 
 // forget takes a member out, or all.
 func (g *Group) forget(id string, all bool) {
+	g.subscribed = nil
 	if all {
 		g.Members, g.places = nil, nil
 		return

@@ -23,6 +23,7 @@ const (
 	shareGroup          = 11
 	shareAssignment     = 14
 	sharePartitions     = 15
+	consumerRegex       = 16
 	streamsGroup        = 17
 	streamsMember       = 19
 	streamsTarget       = 20
@@ -58,6 +59,7 @@ type OffsetsLog struct {
 
 	live    map[string]*entry           // by key, legacy commits under that of a commit
 	pending map[int64]map[string]*entry // by producer id: commits of transactions that have not ended
+	holders map[string]map[int64]bool   // by key: the producers that have it pending
 	watch   offsetsWatcher
 	decoder *schema.Decoder
 }
@@ -81,7 +83,8 @@ type OffsetsOptions struct {
 // (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit, unless
 // a later commit stands already; a tombstone takes away what is pending too.
 func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
-	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{}, decoder: schema.NewDecoder()}
+	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{},
+		holders: map[string]map[int64]bool{}, decoder: schema.NewDecoder()}
 	if o.History != nil {
 		o.History.log = l
 		l.watch = o.History
@@ -137,9 +140,10 @@ func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, p
 	if rec.Value == nil {
 		l.set(at, key, nil, false)
 		if commit {
-			for _, keys := range l.pending {
-				delete(keys, key)
+			for producer := range l.holders[key] {
+				delete(l.pending[producer], key)
 			}
+			delete(l.holders, key)
 		}
 		return
 	}
@@ -153,6 +157,10 @@ func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, p
 		l.pending[producer] = map[string]*entry{}
 	}
 	l.pending[producer][key] = e
+	if l.holders[key] == nil {
+		l.holders[key] = map[int64]bool{}
+	}
+	l.holders[key][producer] = true
 	if l.watch != nil {
 		l.watch.pendingChanged(at, key, e, false)
 	}
@@ -175,6 +183,9 @@ func (l *OffsetsLog) marker(at Origin, producer int64, commit bool) {
 	keys := l.pending[producer]
 	delete(l.pending, producer)
 	for key, e := range sortedPairs(keys) {
+		if delete(l.holders[key], producer); len(l.holders[key]) == 0 {
+			delete(l.holders, key)
+		}
 		switch known := l.live[key]; {
 		case !commit:
 			if l.watch != nil {
