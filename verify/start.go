@@ -212,8 +212,12 @@ func (p *partition) indexMade(f *Finding, s *broker.PartitionStart) {
 	f.Next = "kseg verify --rebuild DIR " + quote(p.dir.Display)
 }
 
-// onlyCopy: a file that is to be deleted may hold what is nowhere else.
+// onlyCopy: a file that is to be deleted may hold what is nowhere else. Beside a broker that runs that is what retention does all the
+// time.
 func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
+	if p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
+		return
+	}
 	files := map[string]bool{filepath.Base(f.File): true}
 	for _, r := range f.Related {
 		files[filepath.Base(r.File)] = true
