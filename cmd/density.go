@@ -30,7 +30,7 @@ const defaultMaxMapCount = 65530
 // AddFlags defines the flags of density.
 func (o *densityOptions) AddFlags(fs *pflag.FlagSet) {
 	addIntervalFlags(fs, func(fs *pflag.FlagSet) {
-		fs.Var(&numberList[int64]{&o.Intervals}, "interval", "add a row for each index.interval.bytes: `N[,N]`")
+		fs.Var(&sizeList[int64]{&o.Intervals}, "interval", "add a row for each index.interval.bytes: `SIZE[,SIZE]`")
 	}, &o.Rule)
 	addGroup(fs, "Comparison", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.FailOnDiff, "fail-on-diff", false, "exit with 1 if the paths differ in what an index costs")
@@ -60,6 +60,9 @@ one adds nothing), thinning where some are, cliff where none is.
 --interval answers "what if" from the batches alone, by the rule of brokers from 4.0.1 on (KAFKA-806): at most one entry a
 batch. Older brokers wrote at most one an append, which a log does not show; an index with such entries is recognised, and
 what a rebuild would gain is said.
+
+What is set side by side is compared: partitions that are operands themselves with the first of them, those of a log directory
+with the ones of the same name in a log directory before it, and an interval with what is on disk.
 
 The interval of an index on disk is shown as the range that explains its entries.`,
 		Args: needPaths,
@@ -91,14 +94,15 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
 			continue
 		}
-		comparison.Rows = append(comparison.Rows, rows...)
+		comparison.Add(p, rows)
 	}
 	if len(comparison.Rows) == 0 {
 		return incomplete
 	}
-	differs, comparable := comparison.Differs()
-	if o.FailOnDiff && !comparable && incomplete == nil {
-		return usageErrorf("--fail-on-diff compares, but there is only one partition; give another, or --interval")
+	differs := comparison.Differs()
+	if o.FailOnDiff && !comparison.SideBySide() && incomplete == nil {
+		return usageErrorf("--fail-on-diff compares, but nothing is set side by side: give two partitions, two directories that have the " +
+			"same ones, or --interval")
 	}
 	if !o.Quiet || differs {
 		o.print(env, comparison)

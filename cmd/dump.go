@@ -153,7 +153,8 @@ func (o *dumpReal) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.DeepIteration, "deep-iteration", false, "print a line a record, without keys and values")
 		fs.BoolVar(&o.SkipRecordMetadata, "skip-record-metadata", false, "with records, print only their keys and values")
 		fs.Var(&optionalSize{&o.MaxBytes}, "max-bytes", "look at the first `SIZE` bytes of each log only")
-		fs.Int64Var(&o.MaxMessageSize, "max-message-size", 5<<20, "do not check index entries of batches of more than `N` bytes")
+		o.MaxMessageSize = 5 << 20
+		fs.Var(&byteSize{&o.MaxMessageSize}, "max-message-size", "do not check index entries of batches of more than this `SIZE`")
 		fs.BoolVar(&o.SanityCheck, "index-sanity-check", false, "of an index, say only whether it passes the broker's sanity check")
 		fs.BoolVar(&o.VerifyOnly, "verify-index-only", false, "check index entries without printing them")
 		fs.Var(&o.KeyDecoder, "key-decoder-class", "how keys are shown: a `CLASS` of those that come with Kafka, String (the default), Integer, Long or Default")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/term"
@@ -17,7 +18,8 @@ type Env struct {
 
 	StdoutTerminal bool
 	StderrTerminal bool
-	Width          int // columns of the terminal; 100 where there is none
+	Width          int // columns to which prose is broken: of the terminal, of COLUMNS, or 100
+	TableWidth     int // columns that tables have to fit into; 0 where there is no terminal and COLUMNS says nothing
 
 	Now    func() time.Time
 	Getenv func(string) string
@@ -39,8 +41,11 @@ func newEnv(stdin io.Reader, stdout, stderr io.Writer) *Env {
 	env.Stderr = &stderrWriter{w: stderr, before: env.Stdout}
 	if f, ok := stdout.(*os.File); ok && env.StdoutTerminal {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			env.Width = width
+			env.Width, env.TableWidth = width, width
 		}
+	}
+	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 && !env.StdoutTerminal {
+		env.Width, env.TableWidth = width, width // less or the like shows it
 	}
 	return env
 }

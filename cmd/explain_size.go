@@ -41,12 +41,12 @@ func (o *explainSizeOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Records", func(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Records}, "records", "number of records: `N`")
 		fs.Var(&optionalSize{&o.KeyBytes}, "key-bytes", "bytes of each key: `SIZE` (default: a null key)")
-		fs.Var(&nullableBytes{&o.ValueBytes}, "value-bytes", "bytes of each value: `N|null`")
+		fs.Var(&nullableBytes{&o.ValueBytes}, "value-bytes", "bytes of each value: `SIZE|null`")
 		fs.Var(&headerSizes{&o.Headers}, "header", "bytes of a header's key and value: `K:V` (repeatable; V may be null)")
-		fs.Int64Var(&o.TimestampStepMs, "timestamp-step", 0, "milliseconds from one record's timestamp to the next: `MS`")
+		fs.Var(&milliseconds{&o.TimestampStepMs}, "timestamp-step", "from one record's timestamp to the next: `DURATION`, in ms without a unit")
 	})
 	addGroup(fs, "Producer", func(fs *pflag.FlagSet) {
-		fs.Var(&numberList[int32]{&o.BatchSizes}, "batch-size", "batch.size: `N[,N]` (default: 16384; with FILE: 0,1000,16384,131072,1048576)")
+		fs.Var(&sizeList[int32]{&o.BatchSizes}, "batch-size", "batch.size: `SIZE[,SIZE]` (default: 16384; with FILE: 0,1000,16384,131072,1048576)")
 		fs.Var(newEnum(&o.Codec, "none", "gzip", "snappy", "lz4", "zstd"), "codec", "compression.type (default: none; with FILE: each)")
 	})
 	addGroup(fs, "Output", func(fs *pflag.FlagSet) {
@@ -131,7 +131,9 @@ func (o *explainSizeOptions) predict(env *Env, fs *pflag.FlagSet) error {
 }
 
 func (o *explainSizeOptions) theme(env *Env) render.Theme {
-	return render.NewTheme(o.Color.On(env.StdoutTerminal && env.colorAllowed()))
+	theme := render.NewTheme(o.Color.On(env.StdoutTerminal && env.colorAllowed()))
+	theme.Width = env.TableWidth
+	return theme
 }
 
 func (o *explainSizeOptions) writeJSON(env *Env, p *explain.Prediction) error {
@@ -223,8 +225,8 @@ func (n *nullableBytes) Set(text string) error {
 		*n.target = -1
 		return nil
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v < 0 || v > math.MaxInt32 {
+	v, err := render.ParseSize(text)
+	if err != nil || v > math.MaxInt32 {
 		return fmt.Errorf("%q is not a number of bytes from 0 to %d, or null", text, math.MaxInt32)
 	}
 	*n.target = v
@@ -252,8 +254,8 @@ func (h *headerSizes) Type() string { return "K:V" }
 func (h *headerSizes) Set(text string) error {
 	key, value, ok := strings.Cut(text, ":")
 	var s [2]int64
-	k, err := strconv.ParseInt(key, 10, 64)
-	if !ok || err != nil || k < 0 || k > math.MaxInt32 || (&nullableBytes{&s[1]}).Set(value) != nil {
+	k, err := render.ParseSize(key)
+	if !ok || err != nil || k > math.MaxInt32 || (&nullableBytes{&s[1]}).Set(value) != nil {
 		return fmt.Errorf("%q is not the bytes of a header's key and value, such as 5:36 or 5:null", text)
 	}
 	s[0] = k

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -96,9 +95,11 @@ func (o *outputOptions) lines(env *Env, kind string, columns []string) (out io.W
 // asLines reports whether data is written as JSON lines, which lines takes.
 func (o *outputOptions) asLines() bool { return o.Format == "json" || o.Format == "csv" }
 
-// theme returns the colours for stdout.
+// theme returns the colours for stdout, and its width.
 func (o *outputOptions) theme(env *Env) render.Theme {
-	return render.NewTheme(o.Color.On(env.StdoutTerminal && env.colorAllowed()))
+	theme := render.NewTheme(o.Color.On(env.StdoutTerminal && env.colorAllowed()))
+	theme.Width = env.TableWidth
+	return theme
 }
 
 // noteTheme returns the colours for stderr.
@@ -234,6 +235,55 @@ func (l *numberList[T]) Set(text string) error {
 	return nil
 }
 
+// sizeList is a flag's value: sizes in bytes, separated by commas or given by repeating the flag.
+type sizeList[T int32 | int64] struct{ target *[]T }
+
+// String lists the bytes.
+func (l *sizeList[T]) String() string { return (&numberList[T]{l.target}).String() }
+
+// Type is what the help shows for the value.
+func (l *sizeList[T]) Type() string { return "SIZE[,SIZE]" }
+
+// Set adds the sizes of one list.
+func (l *sizeList[T]) Set(text string) error {
+	for item := range strings.SplitSeq(text, ",") {
+		n, err := render.ParseSize(strings.TrimSpace(item))
+		if err != nil || int64(T(n)) != n {
+			return fmt.Errorf("%q is not a size of 0 bytes or more, or a list of them like 1,4KiB,1MiB", item)
+		}
+		*l.target = append(*l.target, T(n))
+	}
+	return nil
+}
+
+// milliseconds is a flag's value: a duration, a number of milliseconds or one with a unit.
+type milliseconds struct{ target *int64 }
+
+// String is the number of milliseconds.
+func (m *milliseconds) String() string {
+	if m.target == nil {
+		return ""
+	}
+	return strconv.FormatInt(*m.target, 10)
+}
+
+// Type is what the help shows for the value.
+func (m *milliseconds) Type() string { return "DURATION" }
+
+// Set takes 250, 250ms, 1.5s.
+func (m *milliseconds) Set(text string) error {
+	if ms, ok := render.ParseDuration(text); ok {
+		*m.target = ms
+		return nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a duration: give milliseconds, or a number with ms, s, m, h or d after it", text)
+	}
+	*m.target = ms
+	return nil
+}
+
 // optionalNumber is a flag's value: a number from 0 up, or nil while it is not given.
 type optionalNumber struct{ target **int64 }
 
@@ -310,7 +360,7 @@ func (b *byteSize) Type() string { return "SIZE" }
 
 // Set takes a size of at least one byte.
 func (b *byteSize) Set(text string) error {
-	n, err := parseSize(text)
+	n, err := render.ParseSize(text)
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%q is not a size of a byte or more", text)
 	}
@@ -318,18 +368,6 @@ func (b *byteSize) Set(text string) error {
 		*b.target = n
 	}
 	return err
-}
-
-// parseSize reads 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings; KB means KiB.
-func parseSize(text string) (int64, error) {
-	digits := strings.TrimRight(text, "KMGTkmgtiIbB")
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text[len(digits):]), "b"), "i")
-	shift, known := map[string]int{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[unit]
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || !known || n < 0 || n > math.MaxInt64>>shift {
-		return 0, fmt.Errorf("%q is not a size: give bytes, or a number with KiB, MiB or GiB after it", text)
-	}
-	return n << shift, nil
 }
 
 // optionalSize is a flag's value: a size in bytes, or nil while it is not given.
@@ -343,7 +381,7 @@ func (o *optionalSize) Type() string { return "SIZE" }
 
 // Set takes a size, 0 included.
 func (o *optionalSize) Set(text string) error {
-	n, err := parseSize(text)
+	n, err := render.ParseSize(text)
 	if err == nil {
 		*o.target = &n
 	}
@@ -359,7 +397,7 @@ func withUnit(key, value string) string {
 			return strconv.FormatInt(ms, 10)
 		}
 	case strings.HasSuffix(key, ".bytes"):
-		if n, err := parseSize(value); err == nil {
+		if n, err := render.ParseSize(value); err == nil {
 			return strconv.FormatInt(n, 10)
 		}
 	}

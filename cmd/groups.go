@@ -34,7 +34,7 @@ type groupsOptions struct {
 func (o *groupsOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.Groups, "group", nil, "only groups that match this `GLOB` (repeatable)")
-		fs.StringArrayVar(&o.Topics, "topic", nil, "only offsets of topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVarP(&o.Topics, "topic", "t", nil, "only offsets of topics that match this `GLOB` (repeatable)")
 		fs.StringArrayVar(&o.Exclude, "exclude", nil, "no offsets of topics that match this `GLOB` (repeatable)")
 		fs.StringVar(&o.At, "at", "", "as of this `OFFSET|TIME` of __consumer_offsets, its record included (numbers from 10^11 on are epoch ms)")
 		fs.BoolVar(&o.History, "history", false, "what happened, in order: commits, resets, deletions, expiries, and what jumped")

@@ -37,7 +37,7 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "this offset: `N`")
 		fs.StringVar(&o.Time, "timestamp", "", "the first record at or after this `TIME` (see kseg help times)")
 		fs.BoolVar(&o.Sweep, "sweep", false, "every offset of every segment: what the look-ups cost")
-		fs.BoolVar(&o.Records, "records", false, "print the records of the batch found, and which of them a consumer throws away")
+		fs.BoolVarP(&o.Records, "records", "r", false, "print the records of the batch found, and which of them a consumer throws away")
 		fs.StringVar(&o.SVG, "svg", "", "with --sweep, write the plot as a picture to this `FILE`")
 		fs.StringVar(&o.HTML, "html", "", "write a page that plays the search, step by step, to this `FILE`, and nothing to stdout")
 	})

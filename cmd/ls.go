@@ -41,14 +41,14 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment", "producer", "codec", "day"), "by", "a line for each of these; auto "+
 			"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
 		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed and produced")
-		fs.BoolVar(&o.Records, "records", false, "with --stats, decompress too: the compression ratio")
+		fs.BoolVarP(&o.Records, "records", "r", false, "with --stats, decompress too: the compression ratio")
 		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records anew and say what topics or partitions would take: "+
 			"`codec=NAME[:LEVEL][,batch=BYTES]`")
 		fs.Var(&optionalNumber{&o.Sample}, "sample", "with --what-if, try `N` batches of each partition instead of all")
 		o.Sort = "name"
 		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; sorted lists are "+
 			"printed when all is read")
-		fs.Var(&optionalNumber{&o.Top}, "top", "only the first `N` lines")
+		fs.VarP(&optionalNumber{&o.Top}, "top", "n", "only the first `N` lines")
 		fs.Int64Var(&o.MaxMapCount, "max-map-count", defaultMaxMapCount, "vm.max_map_count of the broker's machine: `N`")
 	})
 	o.operandOptions.AddFlags(fs)
@@ -120,7 +120,7 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group,
 		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: settings,
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})
-	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete}
+	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete, partitions: len(partitions)}
 	var dirs []*ls.Dir
 	for _, d := range set.LogDirs() {
 		dir := lister.OpenDir(d)
@@ -279,6 +279,7 @@ type lsWriter struct {
 	o          *lsOptions
 	style      ls.Style
 	summary    *ls.Summary
+	partitions int       // there are to list
 	topic      *ls.Topic // whose partitions are coming
 	rows       []ls.Row  // to be sorted
 	printed    int64
@@ -306,19 +307,13 @@ func (w *lsWriter) start(summary *ls.Summary) {
 	case "table":
 		w.table = render.NewTable(w.env.Stdout, w.style.Theme, columns...)
 	case "text":
-		w.shown = ls.Shown(columns)
+		w.shown = ls.Shown(columns, w.partitions, len(summary.Dirs))
 		if w.o.counts() {
 			w.shown = slices.Repeat([]bool{true}, len(columns))
 		}
-		alignment, names := "", []string{}
-		for i, c := range columns {
-			if w.shown[i] {
-				alignment += map[bool]string{true: "r", false: "l"}[c.Right]
-				names = append(names, w.style.Theme.Strong(c.Name))
-			}
-		}
-		w.text = render.NewColumns(alignment)
-		w.text.Row(names...)
+		w.text = render.HeadedColumns(w.style.Theme, slices.DeleteFunc(slices.Clone(columns), func(c render.Column) bool {
+			return !w.shown[slices.Index(columns, c)]
+		}), ls.Least...)
 	default:
 		for _, d := range summary.Dirs {
 			w.leftovers(d.Leftovers)

@@ -65,7 +65,7 @@ func (l *kindList) Set(text string) error {
 // AddFlags defines the flags of metadata.
 func (o *metadataOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
-		fs.StringArrayVar(&o.filter.Topics, "topic", nil, "only what belongs to topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVarP(&o.filter.Topics, "topic", "t", nil, "only what belongs to topics that match this `GLOB` (repeatable)")
 		fs.StringArrayVar(&o.filter.Exclude, "exclude", nil, "nothing that belongs to topics that match this `GLOB` (repeatable)")
 		fs.Var(&optionalNumber{&o.broker}, "broker", "only what is on this broker, or set for it")
 		fs.Var(&kindList{&o.filter.Kinds}, "type", "only things of these types: "+(&kindList{&state.ThingKinds}).String())

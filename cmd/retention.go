@@ -106,8 +106,8 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Settings", func(fs *pflag.FlagSet) {
 		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
-		fs.Var(&override{&o.Overrides, "retention.ms"}, "retention-ms", "short for --topic-config retention.ms=`N`")
-		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes", "short for --topic-config retention.bytes=`N`")
+		fs.Var(&override{&o.Overrides, "retention.ms"}, "retention-ms", "short for --topic-config retention.ms=`DURATION`")
+		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes", "short for --topic-config retention.bytes=`SIZE`")
 		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is one replica "+
 			"or no metadata, else the checkpoint")
 	})
@@ -128,8 +128,8 @@ func newRetentionCommand(env *Env) *cobra.Command {
 		Example: `  kseg retention /var/kafka-logs                                  # a line a topic
   kseg retention /var/kafka-logs --topic orders                   # every segment, and what blocks
   kseg retention data1 data2 meta --broker-config server.properties
-  kseg retention orders-0 --retention-ms 86400000                 # what if the topic kept a day
-  kseg retention data1 --topic-config 'logs-*:retention.bytes=1073741824'
+  kseg retention orders-0 --retention-ms 1d                       # what if the topic kept a day
+  kseg retention data1 --topic-config 'logs-*:retention.bytes=10GiB'
   kseg retention orders-0 --now 2026-11-29T20:00Z                 # as of then
   kseg retention orders-0 --plan | xargs -r ls -l                 # the files that go`,
 		Long: `Applies the broker's three rules, in its order, to each partition: log start offset, size (retention.bytes), time

@@ -45,7 +45,7 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(newEnum(&o.level, verify.LevelNames[:]...), "level", "how deep to look at batches")
 		fs.StringSliceVar(&o.ignore, "ignore", nil, "do not look for findings of this `CODE` (repeatable, or CODE,CODE)")
 		fs.BoolVar(&o.failFast, "fail-fast", false, "stop at the first damage")
-		fs.IntVar(&o.maxFindings, "max-findings", 0, "stop after `N` findings (0: no limit)")
+		fs.IntVarP(&o.maxFindings, "max-findings", "n", 0, "stop after `N` findings (0: no limit)")
 		fs.Var(&byteSize{&o.maxMessageBytes}, "max-message-bytes", "report batches larger than this `SIZE`")
 	})
 	addGroup(fs, "Several machines", func(fs *pflag.FlagSet) {

@@ -17,7 +17,7 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, payload render.Paylo
 	dst = append(dst, '\n')
 	dst = render.AppendParagraph(dst, r.answer(), width)
 	dst = append(dst, '\n')
-	table := render.NewColumns("lrr")
+	table := render.NewColumns("lrrw").Fit(theme)
 	for _, row := range r.rangeRows() {
 		table.Row(row...)
 	}
@@ -26,7 +26,7 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, payload render.Paylo
 		dst = r.appendRound(append(dst, '\n'), theme, width)
 	}
 	if r.Life != nil || r.Census != nil {
-		dst = r.appendKeys(dst, payload)
+		dst = r.appendKeys(dst, theme, payload)
 	}
 	dst = render.AppendParts(append(dst, '\n'), r.header(), width)
 	return r.AppendWarnings(dst, theme, width)
@@ -91,7 +91,7 @@ func span(from, to int64) string {
 // appendRound appends what one round does.
 func (r *Report) appendRound(dst []byte, theme render.Theme, width int) []byte {
 	round := r.Round
-	table := render.NewColumns("rrrrrrrrrl")
+	table := render.NewColumns("rrrrrrrrrl").Fit(theme, 1, 7, 6, 8)
 	table.Row("segment", "size", "records", "kept", "superseded", "tombstones", "aborted", "markers", "no key", "becomes")
 	for i := range round.Segments {
 		s := &round.Segments[i]
@@ -180,9 +180,9 @@ func gets(n int64) string {
 }
 
 // appendKeys appends the life of a key, and the most rewritten keys.
-func (r *Report) appendKeys(dst []byte, payload render.Payload) []byte {
+func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Payload) []byte {
 	if r.Life != nil {
-		table := render.NewColumns("rlrl")
+		table := render.NewColumns("rlrw").Fit(theme, render.Below, 1)
 		table.Row("offset", "time", "value", "what becomes of it")
 		for i := range r.Life {
 			k := &r.Life[i]
@@ -203,7 +203,7 @@ func (r *Report) appendKeys(dst []byte, payload render.Payload) []byte {
 	if len(r.Census.Top) == 0 {
 		return dst
 	}
-	table := render.NewColumns("rrrrll")
+	table := render.NewColumns("rrrrln").Fit(theme, 2, 1)
 	table.Row("records", "bytes", "first", "last", "", "key")
 	for i := range r.Census.Top {
 		k := &r.Census.Top[i]
@@ -255,7 +255,7 @@ func sourceOf(s state.Setting) string {
 
 // AppendSummary appends a line a partition, those first that a cleaner takes first.
 func AppendSummary(dst []byte, reports []*Report, theme render.Theme, width int) []byte {
-	table := render.NewColumns("rlrrrrrl")
+	table := render.NewColumns("rnrrrrrw").Fit(theme, 3, 5, render.Below, 6, 4)
 	table.Row("", "partition", "dirty", "clean", "to clean", "cleaned to", "end", "what a cleaner does")
 	for _, r := range reports {
 		table.Row(r.summaryCells(theme)...)

@@ -47,7 +47,7 @@ func (c *Comparison) AppendText(dst []byte, theme render.Theme, width int) []byt
 	dst = append(dst, "  "+theme.Strong(render.Escaped(c.Name))+"  "...)
 	dst = append(dst, c.headline()...)
 	dst = append(dst, '\n')
-	dst = c.appendLogs(dst)
+	dst = c.appendLogs(dst, theme)
 	for _, sentence := range c.sentences() {
 		for _, line := range render.Wrap(render.Escaped(sentence), width-len(indent)) {
 			dst = append(dst, indent+line+"\n"...)
@@ -138,11 +138,11 @@ func records(n int64) string { return render.Plural(n, "record", "records") }
 func offsets(n int64) string { return render.Plural(n, "offset", "offsets") }
 
 // appendLogs shows both logs, and the batches where they part.
-func (c *Comparison) appendLogs(dst []byte) []byte {
+func (c *Comparison) appendLogs(dst []byte, theme render.Theme) []byte {
 	if c.Result == Identical && c.A.Start == c.B.Start {
 		return dst
 	}
-	table := render.NewColumns("llrrrr")
+	table := render.NewColumns("lnrrrr").Fit(theme, 5, 4)
 	for _, s := range []struct {
 		name  string
 		log   *Log
@@ -161,7 +161,7 @@ func (c *Comparison) appendLogs(dst []byte) []byte {
 		table.Row(row...)
 	}
 	dst = table.Append(dst, indent)
-	batches := render.NewColumns("llllll")
+	batches := render.NewColumns("llllll").Fit(theme, 3, 4)
 	for i, b := range []*Batch{c.ABatch, c.BBatch} {
 		if b == nil {
 			continue

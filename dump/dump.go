@@ -75,6 +75,7 @@ type dumper struct {
 	own     *worker
 	pending []byte // a file's head that is written when something of the file is
 	table   *table
+	wrote   bool // something of a file went to stdout
 }
 
 // Run prints every file of set to out and says on errOut what is wrong. The error is one of writing to out, or of ctx.
@@ -97,10 +98,12 @@ func Run(ctx context.Context, set *logdir.Set, opts Options, out, errOut io.Writ
 			return d.result, err
 		}
 	}
+	d.wrote = d.wrote || d.table != nil
 	if err := d.flushTable(); err != nil {
 		return d.result, err
 	}
 	d.printSummaries()
+	d.sayNoHit(set)
 	return d.result, nil
 }
 
@@ -233,6 +236,7 @@ func (d *dumper) write(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	d.wrote = true
 	if len(d.pending) > 0 {
 		b = append(d.pending, b...)
 		d.pending = nil

@@ -27,7 +27,7 @@ func WriteSize(out io.Writer, theme render.Theme, o *SizeOptions, batches []Pred
 	dst = append(dst, '\n')
 	dst = append(dst, o.shape()...)
 	dst = append(dst, "\n\n"...)
-	columns := render.NewColumns("rrrl")
+	columns := render.NewColumns("rrrw").Fit(theme)
 	columns.Row(theme.Dim("batches"), theme.Dim("records"), theme.Dim("bytes"), theme.Dim("closed because"))
 	for i, b := range batches {
 		if i == mostListed && len(batches) > mostListed+1 {
@@ -137,7 +137,7 @@ func WriteReplay(out io.Writer, theme render.Theme, name string, r *Replay) erro
 		render.Plural(r.StoredBatches, "batch", "batches"), codecNames(r.StoredCodecs))))
 	dst = append(dst, "\nThe same records, sent again by a producer that fills its batches:\n\n"...)
 	codecs := codecsOf(r.Cells)
-	columns := render.NewColumns("rr" + strings.Repeat("r", len(codecs)))
+	columns := render.NewColumns("rr"+strings.Repeat("r", len(codecs))).Fit(theme, 1)
 	head := []string{theme.Dim("batch.size"), theme.Dim("batches")}
 	for _, c := range codecs {
 		head = append(head, theme.Dim(c.String()))

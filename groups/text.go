@@ -89,7 +89,7 @@ func (r *Report) answer(theme render.Theme) string {
 }
 
 func (r *Report) appendGroups(dst []byte, s Style) []byte {
-	table := render.NewColumns("lllrrrrlr")
+	table := render.NewColumns("nllrrrrlrl").Fit(s.Theme, 1, 3, 7, 8, 9)
 	head(table, s.Theme, "group", "type", "state", "epoch", "members", "offsets", "lag", "last commit", "record", "in")
 	for _, g := range r.Groups {
 		lag, known, out := g.Lag()
@@ -192,7 +192,7 @@ func (l *Line) partitionTitle() string {
 }
 
 func appendLines(dst []byte, lines []*groupLine, s Style) []byte {
-	table := render.NewColumns("llrrrrlllr")
+	table := render.NewColumns("nnrrrrwllrl").Fit(s.Theme, 8, 9, 7, 3)
 	head(table, s.Theme, "group", "partition", "committed", "log start", "log end", "lag", "", "committed at", "expires", "record")
 	for _, l := range lines {
 		committed, start, end, lagText := "-", "-", "-", "-"
@@ -246,7 +246,7 @@ func (l *Line) remark(theme render.Theme) string {
 }
 
 func (r *Report) appendMembers(dst []byte, s Style) []byte {
-	table := render.NewColumns("llllrl")
+	table := render.NewColumns("nnnlrw").Fit(s.Theme, 3, 4)
 	head(table, s.Theme, "group", "member", "client", "host", "epoch", "assigned")
 	any := false
 	for _, g := range r.Groups {

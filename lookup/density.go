@@ -38,7 +38,9 @@ type Density struct {
 	SmallestBatch, LargestBatch int64
 	Missing                     int // segments without an index file
 	// Gain is what a rebuild would make of an index with PerAppend, else nil.
-	Gain        *Density
+	Gain *Density
+	// Against is the row that this one is set side by side with, nil if there is none.
+	Against     *Density
 	Curve       SegmentCurve
 	fingerprint [sha256.Size]byte
 	below       int64 // see evidence
@@ -67,7 +69,13 @@ func (d *Density) SameCost(o *Density) bool {
 // logs. The first row is the files' own.
 func (p *Partition) Density(ctx context.Context, intervals []int64, progress Progress) ([]*Density, error) {
 	rows, err := p.measureDensity(ctx, intervals, progress)
-	if err != nil || !rows[0].PerAppend {
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows[1:] {
+		row.Against = rows[0]
+	}
+	if !rows[0].PerAppend {
 		return rows, err
 	}
 	// The writer's interval is not known, but it was less than the distance between any two entries.

@@ -65,6 +65,29 @@ type Comparison struct {
 	Rows []*Density
 	// MaxMapCount is what vm.max_map_count is supposed to be on the broker's machine.
 	MaxMapCount int64
+
+	named  *Density            // the first partition that was an operand itself
+	inDirs map[string]*Density // by name, the first of those in log directories
+}
+
+// Add adds the rows of a partition. Its own index is compared with that of the first partition that was an operand too, or,
+// if it lies in a log directory, with that of the partition of its name in a directory before.
+func (c *Comparison) Add(p *Partition, rows []*Density) {
+	own := rows[0]
+	switch first := c.inDirs[p.Name]; {
+	case p.Operand && c.named == nil:
+		c.named = own
+	case p.Operand:
+		own.Against = c.named
+	case first == nil:
+		if c.inDirs == nil {
+			c.inDirs = map[string]*Density{}
+		}
+		c.inDirs[p.Name] = own
+	default:
+		own.Against = first
+	}
+	c.Rows = append(c.Rows, rows...)
 }
 
 // own are the rows of the files' own indexes.
@@ -78,17 +101,19 @@ func (c *Comparison) own() []*Density {
 	return out
 }
 
-// Differs compares the partitions with the first one; with a single partition, its what-ifs with what is on disk. It
-// answers false for comparable if there is only one row.
-func (c *Comparison) Differs() (differs, comparable bool) {
-	rows := c.own()
-	if len(rows) == 1 {
-		rows = c.Rows
+// SideBySide reports whether any row is compared with another.
+func (c *Comparison) SideBySide() bool {
+	return slices.ContainsFunc(c.Rows, func(d *Density) bool { return d.Against != nil })
+}
+
+// Differs reports whether any two partitions that are compared differ in cost; where none are, whether any what-if differs from
+// what is on disk.
+func (c *Comparison) Differs() bool {
+	rows := slices.DeleteFunc(c.own(), func(d *Density) bool { return d.Against == nil })
+	if len(rows) == 0 {
+		rows = slices.DeleteFunc(slices.Clone(c.Rows), func(d *Density) bool { return d.Against == nil })
 	}
-	for _, d := range rows[1:] {
-		differs = differs || !d.SameCost(rows[0])
-	}
-	return differs, len(rows) > 1
+	return slices.ContainsFunc(rows, func(d *Density) bool { return !d.SameCost(d.Against) })
 }
 
 // DensityColumns head the table.
@@ -96,24 +121,14 @@ var DensityColumns = []render.Column{
 	{Name: "path"}, {Name: "interval", Right: true}, {Name: "segments", Right: true}, {Name: "batches", Right: true},
 	{Name: "mean batch", Right: true}, {Name: "entries", Right: true}, {Name: "per batch", Right: true}, {Name: "bytes/entry", Right: true},
 	{Name: "regime"}, {Name: "scan mean", Right: true}, {Name: "max", Right: true}, {Name: "hops mean", Right: true}, {Name: "max", Right: true},
-	{Name: "against the first"},
+	{Name: "compared"},
 }
 
 // Cells are the table's rows.
 func (c *Comparison) Cells(th render.Theme) [][]string {
 	var rows [][]string
-	path := ""
-	for i, d := range c.Rows {
-		cells := d.cells(th)
-		if cells[0] == path {
-			cells[0] = ""
-		} else {
-			path = cells[0]
-		}
-		if i > 0 {
-			cells = append(cells, c.against(d))
-		}
-		rows = append(rows, cells)
+	for _, d := range c.Rows {
+		rows = append(rows, append(d.cells(th), d.against()))
 	}
 	return rows
 }
@@ -149,9 +164,20 @@ func (d *Density) intervalCell() string {
 	return "?"
 }
 
-// against says how a row differs from the first.
-func (c *Comparison) against(d *Density) string {
-	first := c.Rows[0]
+// against says how a row differs from the one it is compared with.
+func (d *Density) against() string {
+	first := d.Against
+	if first == nil {
+		return ""
+	}
+	what := "with " + render.Escaped(first.Path) + ": "
+	if d.Supposed >= 0 {
+		what = "with the index on disk: "
+	}
+	return what + d.difference(first)
+}
+
+func (d *Density) difference(first *Density) string {
 	switch {
 	case d.SameIndexes(first) && d.SameCost(first):
 		return "identical indexes"
@@ -189,18 +215,13 @@ func change(v, was float64) string {
 
 // AppendText appends the comparison for a reader: the table, what it means, the plot.
 func (c *Comparison) AppendText(dst []byte, st Style) []byte {
-	var letters strings.Builder
-	header := make([]string, len(DensityColumns))
-	for i, column := range DensityColumns {
-		letters.WriteByte("lr"[map[bool]int{false: 0, true: 1}[column.Right]])
-		if header[i] = st.Theme.Strong(column.Name); len(c.Rows) == 1 && i == len(header)-1 {
-			header[i] = ""
-		}
+	columns := DensityColumns
+	if !c.SideBySide() {
+		columns = columns[:len(columns)-1]
 	}
-	table := render.NewColumns(letters.String())
-	table.Row(header...)
+	table := render.HeadedColumns(st.Theme, columns, "", "mean batch", "hops mean", "segments", "bytes/entry", "batches")
 	for _, row := range c.Cells(st.Theme) {
-		table.Row(row...)
+		table.Row(row[:len(columns)]...)
 	}
 	dst = table.Append(dst, "")
 	for _, s := range c.Sentences() {

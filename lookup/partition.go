@@ -23,6 +23,8 @@ type Partition struct {
 	TopicInterval int64
 	// Tiered: the topic's remote.storage.enable is set, so that what is below the first segment may be in remote storage.
 	Tiered bool
+	// Operand is true for what was named itself, and not found in a log directory.
+	Operand bool
 
 	// Gentle bounds the rate of reading; the files must have been opened with a logdir.Gentle.
 	Gentle bool
@@ -45,13 +47,16 @@ func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Pr
 				out = append(out, newPartition(p))
 			}
 		case op.Partition != nil:
-			out = append(out, newPartition(op.Partition))
+			p := newPartition(op.Partition)
+			p.Operand = true
+			out = append(out, p)
 		case op.File != nil:
 			p, err := fromFile(op.File)
 			if err != nil {
 				problems = append(problems, logdir.Problem{Display: op.File.Display, Err: err})
 				continue
 			}
+			p.Operand = true
 			out = append(out, p)
 		}
 	}

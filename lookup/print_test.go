@@ -72,7 +72,8 @@ func TestEveryAnswerPrints(t *testing.T) {
 		for _, d := range rows {
 			fixture.CheckJSON(t, d.AppendJSON(nil))
 		}
-		c := &Comparison{Rows: rows, MaxMapCount: 1}
+		c := &Comparison{MaxMapCount: 1}
+		c.Add(p, rows)
 		checkText(t, c.AppendText(nil, style))
 		checkRows(t, DensityColumns, c.Cells(style.Theme))
 	})

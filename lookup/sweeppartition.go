@@ -238,7 +238,7 @@ func decimal(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // AppendText appends the sweep for a reader: a line a segment, the sum, the plot of the costliest segment.
 func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
-	table := render.NewColumns("rrrrrrrrrrrrrl")
+	table := render.NewColumns("rrrrrrrrrrrrrl").Fit(st.Theme, 5, 6, 9, 1, 2, 8, 4, 3, 11)
 	var header []string
 	for _, c := range SweepColumns[1:] {
 		header = append(header, st.Theme.Strong(c.Name))

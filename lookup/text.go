@@ -18,9 +18,13 @@ type Style struct {
 
 // AppendText appends the look-up for a reader: the answer in one line, then the steps.
 func (r *Result) AppendText(dst []byte, st Style) []byte {
-	dst = append(dst, r.headline(st.Theme)...)
-	dst = append(dst, '\n')
-	lines := render.NewColumns("ll")
+	for i, line := range render.Wrap(r.headline(st.Theme), st.Theme.Width) {
+		if i > 0 {
+			dst = append(dst, "  "...)
+		}
+		dst = append(append(dst, line...), '\n')
+	}
+	lines := render.NewColumns("lw").Fit(st.Theme)
 	add := func(label, text string) { lines.Row(label, text) }
 	r.segmentLines(add)
 	for i, try := range r.Tries {
@@ -274,7 +278,7 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 		return dst
 	}
 	dst = append(dst, '\n')
-	rows := render.NewColumns("rlll")
+	rows := render.NewColumns("rlnnl").Fit(st.Theme, 1)
 	rows.Row("offset", "timestamp", "key", "value", "")
 	for _, rec := range r.Batch.List {
 		cell := func(b []byte) string {

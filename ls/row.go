@@ -100,7 +100,7 @@ var (
 		{Name: "policy"}, {Name: "topic id"}, {Name: "log directory"}}
 	SegmentColumns = []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "first", Right: true},
 		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true},
-		{Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true}, {Name: "slack", Right: true}}
+		{Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true}, {Name: "slack", Right: true}, {Name: "log directory"}}
 )
 
 // textColumns are those that text has room for.
@@ -108,15 +108,27 @@ var textColumns = map[string]bool{"topic": true, "partitions": true, "segments":
 	"slack": true, "age": true, "policy": true, "first": true, "last": true, "active": true, "segment": true, "oldest": true,
 	"newest": true, "entries": true}
 
-// Shown are the columns of a list that text has room for: not the ids, and the newest record's time or its age.
-func Shown(columns []render.Column) []bool {
+// Shown are the columns of a list that text has room for: not the ids, and the newest record's time or its age. A list of
+// several partitions, or of several log directories, says of each row where it belongs.
+func Shown(columns []render.Column, partitions, dirs int) []bool {
 	age := slices.ContainsFunc(columns, func(c render.Column) bool { return c.Name == "age" })
 	shown := make([]bool, len(columns))
 	for i, c := range columns {
-		shown[i] = textColumns[c.Name] && !(age && c.Name == "newest") || i == 0 && age
+		switch c.Name {
+		case "partition":
+			shown[i] = age || partitions > 1
+		case "log directory":
+			shown[i] = dirs > 1
+		default:
+			shown[i] = textColumns[c.Name] && !(age && c.Name == "newest")
+		}
 	}
 	return shown
 }
+
+// Least are the names of the columns that text can do without, the least important ones first.
+var Least = []string{"log directory", "slack", "on disk", "entries", "oldest", "policy", "active", "back", "magic", "headers", "p99", "producers",
+	"max", "batch p50", "tried", "then batches", "batches", "segments", "age", "newest", "last", "first"}
 
 // Cells are the row under its columns.
 func (r *Row) Cells(st Style) []string {
@@ -158,7 +170,7 @@ func (r *Row) segmentCells(st Style) []string {
 		newest = st.Theme.Look(newest)
 	}
 	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset), records(s.Records, s.Estimated, s.Unread),
-		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack)}
+		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack), render.Escaped(r.Partition.Dir)}
 }
 
 // records writes a count; one that comes from offsets is an upper bound, and one that lacks what could not be read a lower one.

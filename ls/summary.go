@@ -120,7 +120,7 @@ func (s *Summary) appendLeftovers(dst []byte, st Style) []byte {
 		for _, line := range render.Wrap(sentence, st.Width-2) {
 			dst = append(append(append(dst, "  "...), line...), '\n')
 		}
-		columns := render.NewColumns("rl")
+		columns := render.NewColumns("rn").Fit(st.Theme)
 		for _, l := range s.leftovers {
 			if l.What == first.What && l.Removal == first.Removal {
 				columns.Row(render.Bytes(l.Usage.Bytes), render.Escaped(l.Display))
@@ -139,7 +139,7 @@ func (s *Summary) appendDirs(dst []byte, st Style) []byte {
 		return dst
 	}
 	dst = append(dst, '\n')
-	columns := render.NewColumns("lrrrrll")
+	columns := render.NewColumns("nrrrrwl").Fit(st.Theme, 6, 2, 1)
 	columns.Row(strongAll(st, "log directory", "partitions", "segments", "size", "on disk", "free", "inodes free")...)
 	for _, d := range s.Dirs {
 		free, inodes := "", ""

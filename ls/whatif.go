@@ -2,6 +2,7 @@ package ls
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,9 +30,9 @@ func ParseWhatIf(text string) (*WhatIf, error) {
 		case "codec":
 			err = w.codec(strings.TrimSpace(value))
 		case "batch":
-			w.Batch, err = strconv.ParseInt(strings.TrimSpace(value), 10, 32)
-			if err != nil || w.Batch < 0 {
-				err = fmt.Errorf("batch=%s is not a number of bytes", value)
+			w.Batch, err = render.ParseSize(strings.TrimSpace(value))
+			if err == nil && w.Batch > math.MaxInt32 {
+				err = fmt.Errorf("batch=%s is more than a producer takes", value)
 			}
 		default:
 			err = fmt.Errorf("%q is neither codec= nor batch=", part)

@@ -94,16 +94,16 @@ type section struct {
 
 // sections are in the order in which they are shown; partitions only where they are asked for, or in trouble.
 var sections = []section{
-	{state.BrokerThing, "brokers", []string{"broker_id", "state", "listeners", "rack", "broker_epoch", "log_dirs"}, "rlllrl"},
-	{state.ControllerThing, "controllers", []string{"controller_id", "listeners", "incarnation_id"}, "rll"},
+	{state.BrokerThing, "brokers", []string{"broker_id", "state", "listeners", "rack", "broker_epoch", "log_dirs"}, "rlwlrl"},
+	{state.ControllerThing, "controllers", []string{"controller_id", "listeners", "incarnation_id"}, "rwl"},
 	{state.FeatureThing, "features", []string{"name", "feature_level"}, "lr"},
-	{state.TopicThing, "topics", []string{"name", "partitions", "replication_factor", "topic_id"}, "lrrl"},
-	{state.PartitionThing, "partitions", []string{"partition", "state", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"}, "llrrlll"},
-	{state.ConfigThing, "configs", []string{"resource", "name", "value"}, "lll"},
-	{state.QuotaThing, "quotas", []string{"entity", "key", "value"}, "llr"},
-	{state.ACLThing, "ACLs", []string{"principal", "permission_type", "operation", "resource_type", "resource_name", "pattern_type", "host"}, "lllllll"},
-	{state.ScramThing, "SCRAM users", []string{"name", "mechanism", "iterations"}, "llr"},
-	{state.TokenThing, "delegation tokens", []string{"token_id", "owner", "renewers", "expiration_timestamp", "max_timestamp"}, "lllll"},
+	{state.TopicThing, "topics", []string{"name", "partitions", "replication_factor", "topic_id"}, "nrrl"},
+	{state.PartitionThing, "partitions", []string{"partition", "state", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"}, "nwrrlll"},
+	{state.ConfigThing, "configs", []string{"resource", "name", "value"}, "nlw"},
+	{state.QuotaThing, "quotas", []string{"entity", "key", "value"}, "nlr"},
+	{state.ACLThing, "ACLs", []string{"principal", "permission_type", "operation", "resource_type", "resource_name", "pattern_type", "host"}, "nlllnll"},
+	{state.ScramThing, "SCRAM users", []string{"name", "mechanism", "iterations"}, "nlr"},
+	{state.TokenThing, "delegation tokens", []string{"token_id", "owner", "renewers", "expiration_timestamp", "max_timestamp"}, "nnnll"},
 	{state.ProducerThing, "producer ids", []string{"next_producer_id", "broker_id"}, "rr"},
 }
 

@@ -102,7 +102,7 @@ func thingOf(c state.Change) state.Thing {
 
 // AppendText appends a line a change; what does not fit on it goes on below.
 func (d *Diff) AppendText(dst []byte, theme render.Theme, width int) []byte {
-	table := render.NewColumns("rllll")
+	table := render.NewColumns("rllln").Fit(theme, 1)
 	for _, c := range d.Changes {
 		word := verb(c)
 		switch word {
@@ -292,7 +292,7 @@ func AppendCheckText(dst []byte, checks []Check, theme render.Theme) []byte {
 			line = theme.Look("unchecked") + "  " + render.Escaped(c.Snapshot+": "+c.Why)
 		}
 		dst = append(append(dst, line...), '\n')
-		table := render.NewColumns("lll")
+		table := render.NewColumns("llnw").Fit(theme, render.Below)
 		for _, d := range c.Differences {
 			table.Row(differenceWords[verb(d)], string(d.Kind), render.Escaped(thingOf(d).Title()), deltaText(d))
 		}

@@ -129,7 +129,7 @@ func (r *Report) appendSection(dst []byte, s section, title string, list []state
 		dst = append(dst, '\n')
 	}
 	dst = append(append(dst, theme.Strong(title)...), '\n')
-	table := render.NewColumns(s.right)
+	table := render.NewColumns(s.right+"rll").Fit(theme, len(s.columns)+1, len(s.columns)-1, len(s.columns))
 	var head []string
 	for _, column := range s.columns {
 		head = append(head, theme.Dim(heading(column)))
@@ -156,7 +156,7 @@ func (r *Report) appendMisplaced(dst []byte, theme render.Theme) []byte {
 	}
 	dst = append(dst, '\n')
 	dst = append(append(dst, theme.Strong("not where the image has it")...), '\n')
-	table := render.NewColumns("lll")
+	table := render.NewColumns("nnw").Fit(theme, 1)
 	for _, m := range r.Misplaced {
 		message := m.Message
 		if m.Unsure {

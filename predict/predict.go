@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 )
 
@@ -36,7 +36,7 @@ func ParseEdit(text string) (Edit, error) {
 	case len(words) == 2 && words[0] == "rm":
 		return Edit{Pattern: words[1]}, nil
 	case len(words) == 3 && words[0] == "truncate":
-		if n, err := strconv.ParseInt(words[2], 10, 64); err == nil && n >= 0 {
+		if n, err := render.ParseSize(words[2]); err == nil {
 			return Edit{Pattern: words[1], Truncate: &n}, nil
 		}
 	}

@@ -69,8 +69,7 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		head = ""
 	}
 	if head != "" {
-		dst = append(dst, strings.TrimPrefix(head, ": ")...)
-		dst = append(dst, '\n')
+		dst = render.AppendParagraph(dst, strings.TrimPrefix(head, ": "), st.Width)
 	}
 	for _, r := range b.Stops {
 		dst = appendItem(dst, reason(r), st.Width)
@@ -247,7 +246,7 @@ func removedLogs(p *broker.PartitionStart) int64 {
 
 // appendFiles lists the files that change, or all.
 func appendFiles(dst []byte, p *broker.PartitionStart, st Style) []byte {
-	columns := render.NewColumns("lrrl")
+	columns := render.NewColumns("nrrw").Fit(st.Theme, render.Below)
 	for _, f := range p.Files {
 		if (st.AllFiles || f.Action != broker.Keep) && !(f.Action == broker.Create && strings.HasSuffix(f.Name, ".deleted")) {
 			columns.Row(render.Escaped(f.Name), number(f.Before), number(f.After), action(&f, st.Theme))

@@ -130,67 +130,6 @@ func writeTrimmed(w io.Writer, text string) error {
 	return err
 }
 
-// columnGap is what stands between two columns.
-const columnGap = "  "
-
-// Columns lines up cells in columns without a header of its own making, for text output that mixes tables with sentences:
-// fill it row by row, then Append everything.
-type Columns struct {
-	right  []bool
-	rows   [][]string
-	widths []int
-}
-
-// NewColumns takes the alignment of each column as a letter: "lrl" is left, right, left. Cells beyond the letters are left.
-func NewColumns(alignment string) *Columns {
-	c := &Columns{}
-	for _, letter := range alignment {
-		c.right = append(c.right, letter == 'r')
-	}
-	return c
-}
-
-// Row adds a row of cells; they may be coloured, and text that comes from files must be escaped (Escaped).
-func (c *Columns) Row(cells ...string) { c.rows = append(c.rows, cells) }
-
-// Len is the number of rows that wait for Append.
-func (c *Columns) Len() int { return len(c.rows) }
-
-// Append appends the rows, a line each, with the indent before every line and no blanks at its end, and forgets them. Rows that
-// come later are never narrower, so that a long list can be written block by block.
-func (c *Columns) Append(dst []byte, indent string) []byte {
-	for _, row := range c.rows {
-		for i, cell := range row {
-			if i == len(c.widths) {
-				c.widths = append(c.widths, 0)
-			}
-			c.widths[i] = max(c.widths[i], visibleWidth(cell))
-		}
-	}
-	for _, row := range c.rows {
-		dst = append(dst, indent...)
-		for i, cell := range row {
-			blanks := strings.Repeat(" ", c.widths[i]-visibleWidth(cell))
-			if i > 0 {
-				dst = append(dst, columnGap...)
-			}
-			if i < len(c.right) && c.right[i] {
-				dst = append(dst, blanks...)
-				dst = append(dst, cell...)
-			} else {
-				dst = append(dst, cell...)
-				dst = append(dst, blanks...)
-			}
-		}
-		for len(dst) > 0 && dst[len(dst)-1] == ' ' {
-			dst = dst[:len(dst)-1]
-		}
-		dst = append(dst, '\n')
-	}
-	c.rows = c.rows[:0]
-	return dst
-}
-
 // visibleWidth counts the columns that a cell takes on a terminal: none for its colours, two for a wide character.
 func visibleWidth(cell string) int {
 	for i := range len(cell) {

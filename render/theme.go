@@ -41,8 +41,13 @@ func (w *When) Type() string { return "auto|always|never" }
 // On decides: always and never as they say, auto as the caller sees the terminal.
 func (w When) On(auto bool) bool { return w == WhenAlways || w == WhenAuto && auto }
 
-// Theme colours text by what it says. The zero value leaves text as it is.
-type Theme struct{ good, look, bad, dim, strong *color.Color }
+// Theme is what text looks like where it goes: it colours text by what it says, and knows how wide Columns may be. The zero value
+// leaves text as it is.
+type Theme struct {
+	good, look, bad, dim, strong *color.Color
+	// Width is the number of columns of the terminal; 0 where there is none, and nothing has to fit.
+	Width int
+}
 
 // NewTheme returns a theme that colours, or the zero Theme. Whether to colour is decided by the caller, once: this looks at
 // neither the environment nor the terminal.

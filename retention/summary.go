@@ -88,7 +88,7 @@ func (s *Summary) sorted() []*topicSum {
 
 // AppendText appends a line a topic, those first that free most bytes.
 func (s *Summary) AppendText(dst []byte, theme render.Theme) []byte {
-	table := render.NewColumns("lrrrrll")
+	table := render.NewColumns("nrrrrlw").Fit(theme, render.Below, 2, 1)
 	table.Row("topic", "partitions", "segments", "size", "goes now", "next", "")
 	for _, t := range s.sorted() {
 		goes := "-"

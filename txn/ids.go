@@ -74,7 +74,7 @@ func (j *Judge) AppendIDsText(dst []byte, theme render.Theme) []byte {
 		return dst
 	}
 	dst = append(append(dst, theme.Strong("transactional ids, as their coordinators know them")...), '\n')
-	table := render.NewColumns("llrrlll")
+	table := render.NewColumns("nlrrllw").Fit(theme, 3, 4, 5)
 	var names []string
 	for _, c := range IDColumns() {
 		names = append(names, c.Name)
