@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,14 @@ import (
 	"kseg/logdir"
 	"kseg/state"
 )
+
+func (c *cleanTask) line() string {
+	fields := []string{c.dir, strconv.FormatInt(c.cleaned, 10), strconv.FormatInt(c.nowMs, 10), strconv.FormatInt(c.mapBytes, 10), c.out}
+	for _, key := range slices.Sorted(maps.Keys(c.configs)) {
+		fields = append(fields, key+"="+c.configs[key])
+	}
+	return strings.Join(fields, "\t") + "\n"
+}
 
 // runKafka has the real cleaner do all tasks in one virtual machine.
 func runKafka(t testing.TB, tasks []cleanTask, args ...string) []kafkaRound {

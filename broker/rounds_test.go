@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,7 +44,8 @@ func checkFrozen(t *testing.T, frozen []byte) {
 	}
 	for _, line := range lines[1:] {
 		fields := strings.Split(line, "\t")
-		task := cleanTask{dir: filepath.Join(root, filepath.FromSlash(fields[0])), askedMs: askedMs, configs: map[string]string{}}
+		task := cleanTask{dir: filepath.Join(root, filepath.FromSlash(fields[0])), out: fields[4], askedMs: askedMs,
+			configs: map[string]string{}}
 		for i, n := range []*int64{&task.cleaned, &task.nowMs, &task.mapBytes} {
 			*n, _ = strconv.ParseInt(fields[1+i], 10, 64)
 		}
@@ -72,23 +72,6 @@ type cleanTask struct {
 	out      string // "-": none
 	askedMs  int64  // when Kafka was asked: its producers grow old by the clock
 	configs  map[string]string
-}
-
-func (c *cleanTask) line() string {
-	fields := []string{c.dir, strconv.FormatInt(c.cleaned, 10), strconv.FormatInt(c.nowMs, 10), strconv.FormatInt(c.mapBytes, 10), c.out}
-	for _, key := range sortedKeys(c.configs) {
-		fields = append(fields, key+"="+c.configs[key])
-	}
-	return strings.Join(fields, "\t") + "\n"
-}
-
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // number is a setting of the task, or Kafka's default.

@@ -13,7 +13,6 @@ type index struct {
 	width   int64
 	most    int64 // bytes: segment.index.bytes
 	entries int64
-	known   bool // entries are those of data, all of them
 }
 
 // Bytes of an entry.
