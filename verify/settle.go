@@ -31,21 +31,27 @@ func (p *partition) list() {
 }
 
 // settle looks at the partition, and again if it changed while it was read and there is a finding that may come from that. It
-// returns the look that counts and its findings: those of a look during which nothing changed, or those that two looks agree
-// on. A broker that writes, rolls, cleans and deletes gives none, since no two looks see the same of that.
+// returns the look that counts and its findings: those of a look at what is at rest, or those that all looks agree on. A broker
+// that writes, rolls, cleans and deletes gives none, since no two looks see the same of that.
 func (p *partition) settle(src *walk.Walker[looked]) (*partition, []*Finding, error) {
 	changes := false
 	now, err := p.look(src)
-	for before, looks := map[spot]bool{}, 1; err == nil; looks++ {
+	var before map[spot]bool // what all looks so far have found
+	for looks := 1; err == nil; looks++ {
 		dir, same := p.dir, true
 		if !p.gone && p.doubtful(now) {
 			dir, same = p.changed()
 		}
 		changes = changes || !same || p.gone
-		confirmed := p.confirmed(now, before)
+		confirmed := now
+		if looks > 1 {
+			confirmed = p.confirmed(now, before)
+		}
 		agreed := same || looks > 1 && len(confirmed) == len(now) && !slices.ContainsFunc(p.unreadOf, vanished)
-		if agreed && !p.beingWritten(now, looks) || looks == mostLooks {
-			if !agreed {
+		settled := agreed && !p.beingWritten(now)
+		if settled || looks == mostLooks {
+			if !settled {
+				changes = changes || len(confirmed) < len(now)
 				now = confirmed
 				p.unreadOf = slices.DeleteFunc(p.unreadOf, vanished)
 			}
@@ -54,10 +60,13 @@ func (p *partition) settle(src *walk.Walker[looked]) (*partition, []*Finding, er
 			}
 			return p, now, nil
 		}
+		if agreed {
+			p.wait(looks)
+		}
 		again := newPartition(p.driver, dir)
 		again.alone, again.root, again.quiet = p.alone, p.root, true
-		clear(before)
-		for _, f := range now {
+		before = map[spot]bool{}
+		for _, f := range confirmed {
 			before[p.spotOf(f)] = true
 		}
 		p = again
@@ -88,10 +97,10 @@ func (p *partition) look(src *walk.Walker[looked]) (found []*Finding, err error)
 // justNow is how long ago a partition was written to at most if a broker may be in the middle of it.
 const justNow = 2 * time.Second
 
-// beingWritten waits for a moment, and is true, if something is wrong with a partition that was written to just now: the bytes
-// of one write do not come all at once, and files are renamed one by one.
-func (p *partition) beingWritten(found []*Finding, looks int) bool {
-	if looks == mostLooks || p.driver.opts.Patience == 0 || !slices.ContainsFunc(found, func(f *Finding) bool { return f.Severity > Note }) {
+// beingWritten is true if something is wrong with a partition that was written to just now: the bytes of one write do not come
+// all at once, and files are renamed one by one.
+func (p *partition) beingWritten(found []*Finding) bool {
+	if p.driver.opts.Patience == 0 || !slices.ContainsFunc(found, func(f *Finding) bool { return f.Severity > Note }) {
 		return false
 	}
 	latest := p.dir.Modified
@@ -100,14 +109,15 @@ func (p *partition) beingWritten(found []*Finding, looks int) bool {
 			latest = f.ModTime
 		}
 	}
-	if time.Since(latest) > justNow {
-		return false
-	}
+	return time.Since(latest) <= justNow
+}
+
+// wait is the time between a look at what is being written and the next, longer each time.
+func (p *partition) wait(looks int) {
 	select {
 	case <-p.driver.ctx.Done():
 	case <-time.After(p.driver.opts.Patience << (2 * (looks - 1))):
 	}
-	return true
 }
 
 // doubtful reports whether there is something that a change of the files could explain.
