@@ -403,3 +403,27 @@ func withUnit(key, value string) string {
 	}
 	return value
 }
+
+// percent is a flag's value: a part of all, 10 or 10%; 0 while it is not given.
+type percent float64
+
+// String is the part, or nothing.
+func (p *percent) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*p), 'f', -1, 64) + "%"
+}
+
+// Type is what the help shows for the value.
+func (p *percent) Type() string { return "PERCENT" }
+
+// Set takes a number above 0, up to 100.
+func (p *percent) Set(text string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(n > 0 && n <= 100) {
+		return fmt.Errorf("%q is no part of all: give a percentage above 0, like 10%%", text)
+	}
+	*p = percent(n)
+	return nil
+}

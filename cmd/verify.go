@@ -33,6 +33,9 @@ type verifyOptions struct {
 	maxMessageBytes int64
 	shard           shard
 	broker          *int64
+	sample          percent
+	seed            int64
+	sampled, of     int // partitions
 
 	rebuild rebuildOptions
 }
@@ -51,6 +54,10 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Several machines", func(fs *pflag.FlagSet) {
 		fs.Var(&o.shard, "shard", "check the `I/N`th of the partitions: each is in one shard, and their bytes are about the same (kseg report merges)")
 		fs.Var(&optionalNumber{&o.broker}, "broker", "only partitions that the cluster's metadata, which must be among the operands, places on this broker: `ID`")
+	})
+	addGroup(fs, "Sampling", func(fs *pflag.FlagSet) {
+		fs.Var(&o.sample, "sample", "check partitions that have this `PERCENT` of the bytes, chosen by chance; the verdict says that it is a sample")
+		fs.Int64Var(&o.seed, "seed", 1, "of the chance: the same seed `N` chooses the same partitions")
 	})
 	o.rebuild.AddFlags(fs)
 	o.failOn.AddFlags(fs)
@@ -125,6 +132,7 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 	}
 	bar.Clear()
 	summary.Shard, summary.Shards = o.shard.i, o.shard.n
+	summary.Sampled, summary.SampledOf = o.sampled, o.of
 	if err := report.Close(&summary); err != nil {
 		return err
 	}
@@ -164,6 +172,9 @@ func (o *verifyOptions) narrow(set *logdir.Set) error {
 			}
 		}
 		set.Keep(func(p *logdir.Partition) bool { return placed[p.PartitionDir.String()] || p.IsClusterMetadata() })
+	}
+	if o.sample > 0 {
+		o.sampled, o.of = set.Sample(float64(o.sample)/100, o.seed)
 	}
 	if o.shard.n > 0 {
 		set.Shard(o.shard.i, o.shard.n)

@@ -1,6 +1,7 @@
 package logdir
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,6 +46,12 @@ func stat(path string) (fs.FileInfo, error) {
 	if err := refused("stat", path, 0); err != nil {
 		return nil, err
 	}
+	if _, m, ok := archived(path); ok {
+		if m == nil {
+			return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+		}
+		return memberInfo{m}, nil
+	}
 	return os.Stat(path)
 }
 
@@ -60,18 +67,78 @@ func readDir(path string) ([]fs.DirEntry, error) {
 	if err := refused("list", path, 0); err != nil {
 		return nil, err
 	}
+	if _, m, ok := archived(path); ok {
+		if m == nil || !m.mode.IsDir() {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
+		return m.entries, nil
+	}
 	return os.ReadDir(path)
 }
 
-func openAt(path string, flags int) (*os.File, error) {
+// handle is a file that was opened for reading: one on disk, or a member of an archive, which is a part of one.
+type handle struct {
+	*os.File
+	member *member // nil for a file on disk
+}
+
+// Stat is about the member, if it is one.
+func (f *handle) Stat() (fs.FileInfo, error) {
+	if f.member != nil {
+		return memberInfo{f.member}, nil
+	}
+	return f.File.Stat()
+}
+
+// ReadAt reads from the file or the member.
+func (f *handle) ReadAt(b []byte, pos int64) (int, error) {
+	if f.member != nil {
+		return io.NewSectionReader(f.File, f.member.origin, f.member.size).ReadAt(b, pos)
+	}
+	return f.File.ReadAt(b, pos)
+}
+
+// Close closes a file on disk; an archive stays open.
+func (f *handle) Close() error {
+	if f.member != nil {
+		return nil
+	}
+	return f.File.Close()
+}
+
+// origin is where the bytes begin in the file on disk.
+func (f *handle) origin() int64 {
+	if f.member != nil {
+		return f.member.origin
+	}
+	return 0
+}
+
+// whole reports whether the bytes are a whole file on disk, which may have holes.
+func (f *handle) whole() bool { return f.member == nil || f.member.spool != nil }
+
+func openAt(path string, flags int) (*handle, error) {
 	if err := refused("open", path, 0); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, flags, 0)
+	if a, m, ok := archived(path); ok {
+		switch {
+		case m == nil || m.mode.IsDir():
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		case m.spool != nil:
+			return &handle{m.spool, m}, nil
+		}
+		return &handle{a.file, m}, nil
+	}
+	file, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{File: file}, nil
 }
 
 // readAt is ReadAt of a file that was opened by that path.
-func readAt(file *os.File, path string, b []byte, pos int64) (int, error) {
+func readAt(file *handle, path string, b []byte, pos int64) (int, error) {
 	if inject.Load() != nil {
 		for at := pos / block * block; at < pos+int64(len(b)); at += block {
 			if err := refused("read", path, at); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -210,7 +209,7 @@ func (f *File) readHead(n int64) ([]byte, error) {
 }
 
 // readAt fills b from the start of the file, as far as it goes: it may have been truncated since its size was asked.
-func (f *File) readAt(file *os.File, b []byte) ([]byte, error) {
+func (f *File) readAt(file *handle, b []byte) ([]byte, error) {
 	n, err := readAt(file, f.Path, b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", f.Display, bareError(err))

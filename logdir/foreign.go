@@ -124,8 +124,8 @@ func looksByContent(head []byte) string {
 			return m.looks
 		}
 	}
-	if len(head) >= 262 && string(head[257:262]) == "ustar" {
-		return "a tar archive, to be unpacked first"
+	if looksLikeTar(head) {
+		return "a tar archive under the name of one of Kafka's files; give it another name"
 	}
 	if isText(head) {
 		return "text: " + firstLine(head)

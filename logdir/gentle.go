@@ -72,7 +72,7 @@ func (f *File) Release(window []byte) {
 // range ends in is left to the next range, except at the end of the file.
 func (m *mapping) drop(start, end int64) {
 	size := int64(len(m.data))
-	if start < 0 || end > size || start >= end {
+	if start < 0 || end > size || start >= end || m.resident == nil {
 		return
 	}
 	last := end / pageSize
@@ -87,7 +87,7 @@ func (m *mapping) drop(start, end int64) {
 		for page < last && m.resident[page]&1 == 0 {
 			page++
 		}
-		dropPages(m.file, m.data, from*pageSize, min(page*pageSize, size))
+		dropPages(m.file.File, m.data, from*pageSize, min(page*pageSize, size))
 	}
 }
 

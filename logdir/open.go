@@ -254,6 +254,10 @@ func (o *opener) problem(display string, err error) {
 
 // operand looks at one path. Its error is one of usage.
 func (o *opener) operand(arg string) error {
+	o.archiveAbove(arg)
+	if roots, err := o.archive(arg); roots != nil || err != nil {
+		return o.members(arg, roots, err)
+	}
 	op := Operand{Arg: arg}
 	info, err := stat(arg)
 	switch {
@@ -358,6 +362,9 @@ func partitionName(dir string) (name string, d format.PartitionDir, ok bool) {
 
 // realPath is the absolute path without links.
 func realPath(p string) (string, error) {
+	if _, _, ok := archived(p); ok {
+		return filepath.Clean(p), nil
+	}
 	abs, err := filepath.Abs(p)
 	if err != nil {
 		return "", err

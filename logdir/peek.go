@@ -3,14 +3,13 @@ package logdir
 import (
 	"errors"
 	"io"
-	"os"
 )
 
 // Peek is a file open for a few reads at places, which costs less than mapping it.
 type Peek struct {
 	Size int64 // in bytes, when it was opened
 	of   *File
-	file *os.File
+	file *handle
 }
 
 // Peek opens the file, calls fn, and closes it. The errors are those of View.
@@ -72,9 +71,12 @@ const maxExtents = 64
 
 // extents are the parts of the file that may hold other bytes than zeros.
 func (p Peek) extents() []extent {
+	if !p.file.whole() {
+		return []extent{{0, p.Size}}
+	}
 	var list []extent
 	for pos := int64(0); pos < p.Size && len(list) < maxExtents; {
-		start, end, ok := nextData(p.file, pos)
+		start, end, ok := nextData(p.file.File, pos)
 		if !ok {
 			return append(list, extent{pos, p.Size})
 		}

@@ -61,3 +61,34 @@ func TestShards(t *testing.T) {
 		}
 	})
 }
+
+// TestSample: at least the part asked for, the same for the same seed, another for another.
+func TestSample(t *testing.T) {
+	root := t.TempDir()
+	for i := range 40 {
+		log := filepath.Join(root, fmt.Sprintf("t-%d", i), "00000000000000000000.log")
+		if os.Mkdir(filepath.Dir(log), 0o755) != nil || os.WriteFile(log, make([]byte, 100), 0o644) != nil {
+			t.Fatal("the directory could not be written")
+		}
+	}
+	sample := func(fraction float64, seed int64) string {
+		set, err := Open([]string{root}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, all := set.Sample(fraction, seed)
+		if want := int(fraction * 40); all != 40 || left != max(want, 1) || len(set.Partitions()) != left {
+			t.Errorf("%v: %d of %d partitions", fraction, left, all)
+		}
+		var names []string
+		for _, p := range set.Partitions() {
+			names = append(names, p.Name)
+		}
+		return fmt.Sprint(names)
+	}
+	if a, b, c := sample(0.25, 1), sample(0.25, 1), sample(0.25, 2); a != b || a == c {
+		t.Errorf("%s\n%s\n%s", a, b, c)
+	}
+	sample(0.001, 1)
+	sample(1, 1)
+}

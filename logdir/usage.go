@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -110,7 +111,10 @@ func (s FileSystem) Same(o FileSystem) bool { return s.device == o.device }
 // FileSystemOf asks for the room where dir lies.
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
-	info, err := stat(dir)
+	if a, _, ok := archived(dir); ok {
+		dir = a.root
+	}
+	info, err := os.Stat(dir)
 	if err == nil {
 		err = unix.Statfs(dir, &st)
 	}

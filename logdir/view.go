@@ -62,8 +62,9 @@ var pageSize = int64(os.Getpagesize())
 // mapping is a read-only memory map of a whole file, shared by all the Views that are running on it.
 type mapping struct {
 	data []byte
-	file *os.File // kept for asking the present length, for reading, and for dropping pages
-	path string   // by which it was opened
+	raw  []byte  // data, from the beginning of its first page on
+	file *handle // kept for asking the present length, for reading, and for dropping pages
+	path string  // by which it was opened
 	refs int
 	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
 	resident []byte
@@ -235,7 +236,7 @@ func (f *File) release(m *mapping) error {
 	}
 	now := m.presentLen()
 	if mapped > 0 {
-		_ = unix.Munmap(m.data) // cannot fail for what Mmap returned
+		_ = unix.Munmap(m.raw) // cannot fail for what Mmap returned
 	}
 	m.file.Close()
 	if now >= 0 && now < mapped {
@@ -265,22 +266,26 @@ func (f *File) mmap() (*mapping, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: %d bytes do not fit into the address space of this machine", f.Display, size)
 	}
-	m.data, err = unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	pad := file.origin() % pageSize // a mapping begins where a page does
+	m.raw, err = unix.Mmap(int(file.Fd()), file.origin()-pad, int(size+pad), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w; a copy on a local disk can", f.Display, err)
 	}
-	coverHoles(file, m.data)
-	adviseSequential(m.data)
+	m.data = m.raw[pad:]
+	if file.whole() {
+		coverHoles(file.File, m.data)
+	}
+	adviseSequential(m.raw)
 	m.protectRefused()
-	if f.gentle != nil {
+	if f.gentle != nil && file.whole() {
 		m.resident = residentPages(m.data)
 	}
 	return m, nil
 }
 
 // open opens the file for reading and says how long it is. It refuses what is not the file that was found.
-func (f *File) open() (*os.File, int64, error) {
+func (f *File) open() (*handle, int64, error) {
 	file, info, err := f.openPath()
 	if err != nil {
 		return nil, 0, err
@@ -293,7 +298,7 @@ func (f *File) open() (*os.File, int64, error) {
 }
 
 // openAny is open for what the path leads to now.
-func (f *File) openAny() (*os.File, int64, error) {
+func (f *File) openAny() (*handle, int64, error) {
 	file, info, err := f.openPath()
 	if err != nil {
 		return nil, 0, err
@@ -303,7 +308,7 @@ func (f *File) openAny() (*os.File, int64, error) {
 
 // openPath opens what the path leads to, if that is a regular file. It never waits for the other end of a pipe, and leaves the
 // access time alone where the kernel allows it.
-func (f *File) openPath() (*os.File, fs.FileInfo, error) {
+func (f *File) openPath() (*handle, fs.FileInfo, error) {
 	if err := f.Irregular(); err != nil {
 		return nil, nil, err
 	}

@@ -81,6 +81,8 @@ func (r *JSONReport) Close(s *Summary) error {
 	o.Int("files", s.Files)
 	o.IntOrNull("shard", int64(s.Shard), s.Shards > 0)
 	o.IntOrNull("shards", int64(s.Shards), s.Shards > 0)
+	o.IntOrNull("sampled", int64(s.Sampled), s.SampledOf > 0)
+	o.IntOrNull("sampled_of", int64(s.SampledOf), s.SampledOf > 0)
 	o.Bool("stopped_early", s.Stopped)
 	o.Strs("not_read", s.NotRead)
 	o.Strs("copies", s.Copies)
@@ -276,6 +278,9 @@ func VerdictText(s *Summary) (verdict, rest string) {
 	} else {
 		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment", "segments"),
 			plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
+	}
+	if s.SampledOf > 0 {
+		text += fmt.Sprintf("; a sample: %d of %s", s.Sampled, plural(int64(s.SampledOf), "partition", "partitions"))
 	}
 	if n := len(s.NotRead); n > 0 {
 		text += "; " + plural(int64(n), "input was", "inputs were") + " not read"

@@ -41,6 +41,8 @@ type reportLine struct {
 	NotRead  []string `json:"not_read"`
 	Shard    int
 	Shards   int
+	Sampled  int
+	Of       int `json:"sampled_of"`
 }
 
 type reportPlace struct {
@@ -102,7 +104,7 @@ func (p *reportPlace) place() Place {
 func (l *reportLine) summary() *Summary {
 	s := &Summary{LogDirs: l.LogDirs, Partitions: l.Parts, Segments: l.Segments, Files: l.Files, Batches: l.Batches, Bytes: l.Bytes,
 		Damage: l.Findings.Damage, Warnings: l.Findings.Warning, Notes: l.Findings.Note, Stopped: l.Stopped, NotRead: l.NotRead,
-		Shard: l.Shard, Shards: l.Shards}
+		Shard: l.Shard, Shards: l.Shards, Sampled: l.Sampled, SampledOf: l.Of}
 	if l.Records != nil {
 		s.Level, s.Records = Records, *l.Records
 	}
@@ -116,6 +118,7 @@ func (s *Summary) Add(o *Summary) {
 	s.Batches, s.Records, s.Bytes = s.Batches+o.Batches, s.Records+o.Records, s.Bytes+o.Bytes
 	s.Damage, s.Warnings, s.Notes = s.Damage+o.Damage, s.Warnings+o.Warnings, s.Notes+o.Notes
 	s.Stopped = s.Stopped || o.Stopped
+	s.Sampled, s.SampledOf = s.Sampled+o.Sampled, s.SampledOf+o.SampledOf
 }
 
 func orEmpty(s *string) string {

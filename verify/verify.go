@@ -73,6 +73,8 @@ type Summary struct {
 	Shard, Shards int
 	// Copies say of each log directory which kind of copy it is: a sentence each.
 	Copies []string
+	// Sampled is how many partitions were chosen by chance, of SampledOf; both are 0 if all were read.
+	Sampled, SampledOf int
 	// Stopped: the run ended early, by FailFast or MaxFindings.
 	Stopped bool
 	// Groups are the partitions and groups of checks that were run, for reports with a line for each, good or bad.

@@ -101,7 +101,7 @@ var (
 // readers may call what opens lists; writers may call what writes lists, and stat what they are about to write.
 var (
 	readers = regexp.MustCompile(`^(logdir|internal|docs)/`)
-	writers = regexp.MustCompile(`^(cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|internal/.*|docs/gen/.*)$`)
+	writers = regexp.MustCompile(`^(logdir/archive\.go|cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|internal/.*|docs/gen/.*)$`)
 )
 
 // source is one parsed Go file of the module that is not a test.

@@ -1,0 +1,330 @@
+package logdir
+
+import (
+	"archive/tar"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"kseg/format"
+)
+
+// archive is a tar file whose members are read where they lie in it, as if it were a directory with its name. One that comes
+// compressed or on stdin is first brought into a temporary file without a name, for which $TMPDIR needs the room.
+type archive struct {
+	root    string // the operand
+	file    *os.File
+	members map[string]*member // by their paths below root, cleaned; "." is the root
+}
+
+// member is a file or directory of an archive.
+type member struct {
+	name    string
+	mode    fs.FileMode
+	mod     time.Time
+	origin  int64 // where its bytes begin in the archive, or in spool
+	size    int64
+	spool   *os.File // has the bytes of a sparse member, whose bytes in the archive are not in one piece
+	number  uint64   // tells it from the others
+	entries []fs.DirEntry
+}
+
+// memberInfo makes a member look like a file on disk.
+type memberInfo struct{ *member }
+
+func (i memberInfo) Name() string       { return i.name }
+func (i memberInfo) Size() int64        { return i.size }
+func (i memberInfo) Mode() fs.FileMode  { return i.mode }
+func (i memberInfo) ModTime() time.Time { return i.mod }
+func (i memberInfo) IsDir() bool        { return i.mode.IsDir() }
+
+// Sys gives each member an inode of its own, on no device.
+func (i memberInfo) Sys() any {
+	return &syscall.Stat_t{Ino: i.number, Nlink: 1, Blocks: (i.size + 511) / 512}
+}
+
+// archives are those that were opened.
+var archives struct {
+	sync.RWMutex
+	open []*archive
+}
+
+// archived finds the member that a path leads to; ok is false if the path is not one into an archive.
+func archived(p string) (a *archive, m *member, ok bool) {
+	archives.RLock()
+	defer archives.RUnlock()
+	for _, a := range archives.open {
+		if p == a.root {
+			return a, a.members["."], true
+		}
+		if rest, inside := strings.CutPrefix(p, a.root+string(filepath.Separator)); inside {
+			return a, a.members[path.Clean(filepath.ToSlash(rest))], true
+		}
+	}
+	return nil, nil, false
+}
+
+// tarMagic stands at byte 257 of each header.
+const tarMagic, tarMagicAt = "ustar", 257
+
+// looksLikeTar reports whether head begins an archive.
+func looksLikeTar(head []byte) bool {
+	return len(head) >= tarMagicAt+len(tarMagic) && string(head[tarMagicAt:tarMagicAt+len(tarMagic)]) == tarMagic
+}
+
+// openArchive opens the archive at a path, or the one that comes from stdin, and makes its members known under root.
+// It is nil if the bytes are no archive, compressed or not.
+func openArchive(root string, file *os.File) (*archive, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(file, 1<<16)
+	head, _ := in.Peek(headBytes) // what cannot be read shows itself again
+	plain, compressed, err := format.PlainStream(head, in)
+	switch {
+	case err != nil:
+		return nil, nil
+	case compressed:
+		in = bufio.NewReaderSize(plain, 1<<16)
+		if head, _ = in.Peek(headBytes); !looksLikeTar(head) {
+			return nil, nil
+		}
+	case !looksLikeTar(head):
+		return nil, nil
+	case info.Mode().IsRegular():
+		return listArchive(root, file)
+	}
+	spool, err := spoolFile()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(spool, in); err != nil {
+		spool.Close()
+		return nil, fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w", os.TempDir(), bareError(err))
+	}
+	return listArchive(root, spool)
+}
+
+// spoolFile is a temporary file that is gone when the program ends, however it ends.
+func spoolFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "kseg-archive-")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// listArchive finds the members, without reading what they hold.
+func listArchive(root string, file *os.File) (*archive, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	a := &archive{root: root, file: file, members: map[string]*member{}}
+	a.dir(".")
+	for r := tar.NewReader(file); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return a, fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members), err)
+		}
+		if err := a.add(h, r); err != nil {
+			return a, err
+		}
+	}
+	for name, m := range a.members {
+		if name != "." {
+			parent := a.members[path.Dir(name)]
+			parent.entries = append(parent.entries, fs.FileInfoToDirEntry(memberInfo{m}))
+		}
+	}
+	for _, m := range a.members {
+		slices.SortFunc(m.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return a, nil
+}
+
+// add takes a member up: a later one of the same name replaces an earlier.
+func (a *archive) add(h *tar.Header, r io.Reader) error {
+	name := path.Clean(strings.TrimLeft(h.Name, "/"))
+	if name == "." || strings.HasPrefix(name, "../") {
+		return nil
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		a.dir(name)
+		return nil
+	case tar.TypeLink:
+		if m := a.members[path.Clean(h.Linkname)]; m != nil {
+			a.dir(path.Dir(name))
+			linked := *m
+			linked.name = path.Base(name)
+			a.members[name] = &linked
+		}
+		return nil
+	case tar.TypeReg, tar.TypeGNUSparse:
+	default:
+		return nil // links to names, devices: nothing that holds records
+	}
+	a.dir(path.Dir(name))
+	m := &member{name: path.Base(name), mode: 0o444, mod: h.ModTime, size: h.Size, number: uint64(len(a.members)) + 1}
+	a.members[name] = m
+	if isSparse(h) {
+		return m.unfold(r)
+	}
+	origin, err := a.file.Seek(0, io.SeekCurrent)
+	m.origin = origin
+	return err
+}
+
+// isSparse reports whether a member leaves out its zeros, as tar --sparse writes them.
+func isSparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
+// unfold brings a sparse member into a temporary file, which leaves out the zeros as well.
+func (m *member) unfold(r io.Reader) error {
+	spool, err := spoolFile()
+	if err != nil {
+		return err
+	}
+	m.spool = spool
+	buf := make([]byte, 1<<16)
+	for pos := int64(0); pos < m.size; {
+		n, err := io.ReadFull(r, buf[:min(int64(len(buf)), m.size-pos)])
+		if slices.ContainsFunc(buf[:n], func(b byte) bool { return b != 0 }) {
+			if _, err := spool.WriteAt(buf[:n], pos); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		pos += int64(n)
+	}
+	return spool.Truncate(m.size)
+}
+
+// dir makes a directory and those above it, if they are not there.
+func (a *archive) dir(name string) {
+	if m := a.members[name]; m != nil && m.mode.IsDir() {
+		return
+	}
+	a.members[name] = &member{name: path.Base(name), mode: fs.ModeDir | 0o555, number: uint64(len(a.members)) + 1}
+	if name != "." {
+		a.dir(path.Dir(name))
+	}
+}
+
+// roots are the directories of the archive that hold Kafka's files, none inside another.
+func (a *archive) roots() []string {
+	var found []string
+	var look func(name string)
+	look = func(name string) {
+		at := filepath.Join(a.root, filepath.FromSlash(name))
+		entries := a.members[name].entries
+		if classifyDir(at, entries, lookDepth) != isForeign {
+			found = append(found, at)
+			return
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				look(path.Join(name, e.Name()))
+			}
+		}
+	}
+	look(".")
+	return found
+}
+
+// Stdin is the operand that stands for an archive on standard input.
+const Stdin = "-"
+
+// archiveAbove opens the archive that a path leads into, if it does.
+func (o *opener) archiveAbove(arg string) {
+	for up := filepath.Dir(arg); up != filepath.Dir(up); up = filepath.Dir(up) {
+		info, err := stat(up)
+		if err != nil {
+			continue
+		}
+		if info.Mode().IsRegular() {
+			_, _ = o.archive(up) // what is wrong with it shows itself: the path is not found
+		}
+		return
+	}
+}
+
+// archive opens the operand if it is an archive, and gives the directories in it that hold Kafka's files: none, but not nil,
+// if there are none. What the archive is cut off before is listed.
+func (o *opener) archive(arg string) ([]string, error) {
+	if _, _, ok := archived(arg); ok || arg != Stdin && format.ParseFileName(filepath.Base(arg)).Kind != format.KindUnknown || o.opts.BaseOffset != nil {
+		return nil, nil
+	}
+	file := os.Stdin
+	if arg != Stdin {
+		info, err := stat(arg)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, nil
+		}
+		opened, err := openAt(arg, os.O_RDONLY)
+		if err != nil {
+			return nil, nil
+		}
+		file = opened.File
+	}
+	a, err := openArchive(arg, file)
+	if a == nil {
+		file.Close()
+		if err == nil && arg == Stdin {
+			err = errors.New("what comes on stdin is no tar archive, compressed or not")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		return nil, nil
+	}
+	archives.Lock()
+	archives.open = append(archives.open, a)
+	archives.Unlock()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", arg, err)
+	}
+	return append([]string{}, a.roots()...), err
+}
+
+// members takes up the directories of an archive as operands.
+func (o *opener) members(arg string, roots []string, err error) error {
+	if err == nil && len(roots) == 0 {
+		err = &ForeignError{Display: arg, Looks: "an archive without files of Kafka's"}
+	}
+	if err != nil {
+		o.problem(arg, err)
+		o.set.Operands = append(o.set.Operands, Operand{Arg: arg, Err: err})
+	}
+	for _, root := range roots {
+		if err := o.operand(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
