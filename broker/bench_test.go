@@ -78,7 +78,7 @@ func BenchmarkClean(b *testing.B) {
 					b.Fatal(err)
 				}
 				s := task.settings()
-				l, err := LoadCleanerLog(b.Context(), set.Operands[0].Partition, CleanerSource{IndexInterval: 4096, Records: format.NewRecordReader(1<<28, nil)})
+				l, err := LoadCleanerLog(b.Context(), set.Operands[0].Partition, CleanerSource{IndexInterval: 4096, IndexBytes: 10 << 20, MaxBatchBytes: 1 << 28, Records: format.NewRecordReader(1<<28, nil)})
 				if err != nil {
 					b.Fatal(err)
 				}

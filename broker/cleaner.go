@@ -18,8 +18,9 @@ type CleanerSegment struct {
 	FirstMs int64
 	ModMs   int64 // last modification of the .log, epoch ms; only messages of magic 0 and 1 are judged by it
 	Log     *logdir.File
-	Index   *logdir.File        // nil if it is missing
 	Aborted []format.AbortedTxn // the .txnindex
+
+	opened *segment
 }
 
 // LastRecord is what a broker remembers of a producer that is active: the batch that ends in LastOffset is never

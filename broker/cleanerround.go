@@ -179,7 +179,7 @@ func (c *cleaning) buildMap() error {
 	c.txns = newCleanedTxns(func(format.AbortedTxn) error { return nil })
 	c.txns.add(c.log.abortedIn(from, to))
 	for i := range dirty {
-		seek, err := dirty[i].seek(from, c.Settings.IndexInterval)
+		seek, err := dirty[i].seek(from)
 		if err != nil {
 			return err
 		}
@@ -228,22 +228,15 @@ func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 }
 
 // seek is the position at which a cleaner begins to read for records from an offset on, by the index.
-func (s *CleanerSegment) seek(offset, interval int64) (pos int64, err error) {
+func (s *CleanerSegment) seek(offset int64) (pos int64, err error) {
 	if offset <= s.Base {
 		return 0, nil
 	}
-	if s.Index != nil {
-		err = s.Index.View(func(raw []byte) error {
-			pos = int64(format.NewOffsetIndex(raw, s.Base).Lookup(offset).Position)
-			return nil
-		})
-	} else {
-		err = s.Log.View(func(data []byte) error {
-			pos = int64(rebuiltIndex(data, s.Base, interval).OffsetIndex().Lookup(offset).Position)
-			return nil
-		})
-	}
-	return max(pos, 0), err
+	err = s.opened.viewIndex(func(x format.OffsetIndex) error {
+		pos = max(0, int64(x.Lookup(offset).Position))
+		return nil
+	})
+	return pos, err
 }
 
 // parseControlType reads the key of a control record (ControlRecordType.parse).

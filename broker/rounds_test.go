@@ -126,7 +126,8 @@ func (c *cleanTask) predict(t testing.TB) (*LoadedLog, CleanRange, *Round, error
 		t.Fatalf("%s: %v", c.dir, err)
 	}
 	s := c.settings()
-	src := CleanerSource{IndexInterval: s.IndexInterval, ExpiredMs: c.askedMs - oracleExpirationMs, Records: format.NewRecordReader(1<<28, nil)}
+	src := CleanerSource{IndexInterval: s.IndexInterval, IndexBytes: s.SegmentIndexBytes, MaxBatchBytes: s.MaxBatchBytes,
+		ExpiredMs: c.askedMs - oracleExpirationMs, Records: format.NewRecordReader(1<<28, nil)}
 	if hw := c.number("high.watermark", -1); hw >= 0 {
 		src.Watermark = func(int64, int64) int64 { return hw }
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -105,11 +107,21 @@ without records: of those in the newest snapshot or the log after it, if they ha
 producer.id.expiration.ms. Where --broker-config does not give that, only those are left out that the broker must have forgotten by
 now, after 24.8 days. A partition named on the command line is taken to be compacted if nobody says what it is.`,
 		Args: needPaths,
-		RunE: func(c *cobra.Command, args []string) error { return runCompaction(c.Context(), env, &o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("keys") && o.Keys == defaultKeys {
+				if i := slices.IndexFunc(args, isCount); i >= 0 {
+					return usageErrorf("--keys takes its number after a =: --keys=%s; name a path of digits as ./%[1]s", args[i])
+				}
+			}
+			return runCompaction(c.Context(), env, &o, args)
+		},
 	}
 	o.AddFlags(c.Flags())
 	return c
 }
+
+// isCount reports whether an operand looks like the number of a flag that stands before it.
+func isCount(arg string) bool { return strings.Trim(arg, "0123456789") == "" }
 
 func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []string) error {
 	options, err := o.options(env)
@@ -147,8 +159,8 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 // options reads the clock, the key and server.properties.
 func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 	now, err := o.now(env)
-	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(), Watermark: o.Watermark.Watermark, CleanedTo: o.CleanedTo.CleanedTo,
-		Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Jobs: o.Jobs, Keys: o.Keys}
+	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(), Watermark: o.Watermark.Watermark,
+		CleanedTo: o.CleanedTo.CleanedTo, Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Jobs: o.Jobs, Keys: o.Keys}
 	if err != nil {
 		return options, err
 	}

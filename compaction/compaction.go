@@ -146,7 +146,8 @@ func (a *Analyzer) look(ctx context.Context, p *logdir.Partition, asked bool, re
 	r.model = r.Settings.model(a.options.MaxBatchBytes)
 	var err error
 	r.Log, err = broker.LoadCleanerLog(ctx, p, broker.CleanerSource{
-		Dir: dir, IndexInterval: r.model.IndexInterval, ExpiredMs: a.expiredMs(&r.Settings), Records: a.records,
+		Dir: dir, IndexInterval: r.model.IndexInterval, IndexBytes: r.model.SegmentIndexBytes, MaxBatchBytes: a.options.MaxBatchBytes,
+		ExpiredMs: a.expiredMs(&r.Settings), Records: a.records,
 		Watermark: func(start, end int64) int64 {
 			watermark, source, missing := a.options.Watermark.Of(a.settings[p.Parent].Image, dir, tp, start, end)
 			if r.WatermarkSource = source; missing {

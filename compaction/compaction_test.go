@@ -113,3 +113,46 @@ func TestOrderIsThatOfACleaner(t *testing.T) {
 		t.Errorf("%v, %v", clean.CleanAt, full.CleanAt)
 	}
 }
+
+// TestWhatAStartDoesFirst has a start complete what the cleaner left, or make an index anew, before the cleaner comes.
+func TestWhatAStartDoesFirst(t *testing.T) {
+	for recipe, want := range map[string]struct {
+		bases   []int64
+		warning string
+	}{
+		"leftover-swap":             {[]int64{0, 32, 64}, "left 3 files unfinished"},
+		"leftover-swap-covers-two":  {[]int64{0, 64}, "left 1 file unfinished when the broker stopped. A start puts it in place"},
+		"leftover-swap-and-cleaned": {[]int64{0, 32, 64}, "left 2 files unfinished"},
+		"leftover-cleaned":          {[]int64{0, 32, 64}, "left 3 files unfinished"},
+	} {
+		r := report(t, fixture.Damaged(t, recipe), Options{CleanedTo: CleanedTo{Given: true, Offset: -1}})
+		var bases []int64
+		for _, s := range r.Log.Segments {
+			bases = append(bases, s.Base)
+		}
+		if !slices.Equal(bases[:min(len(want.bases), len(bases))], want.bases) || r.Round == nil || r.Round.Stops != nil {
+			t.Errorf("%s: segments %v, round %+v", recipe, bases, r.Round)
+		}
+		if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, want.warning) {
+			t.Errorf("%s: %q", recipe, text)
+		}
+	}
+	for _, recipe := range []string{"txnindex-lastoffset-below-base", "index-missing"} {
+		sound, r := report(t, fixture.Dir(t, recipeBase(t, recipe)), Options{}), report(t, fixture.Damaged(t, recipe), Options{})
+		for i := range r.Log.Segments {
+			got, want := r.Log.Segments[i], sound.Log.Segments[i]
+			if got.TimeIndexSize == 0 || got.Size != want.Size || !slices.Equal(got.Aborted, want.Aborted) {
+				t.Errorf("%s: segment %d is %+v, want %+v", recipe, got.Base, got, want)
+			}
+		}
+	}
+}
+
+func recipeBase(t *testing.T, name string) string {
+	t.Helper()
+	r, err := fixture.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Base
+}

@@ -15,6 +15,10 @@ func (r *Report) warn() {
 	if r.Log.Refused != nil {
 		r.warnf("A broker does not load this partition (%v), and so does not clean it; kseg verify says more.", r.Log.Refused)
 	}
+	if n := r.Log.Completed; n > 0 {
+		r.warnf("The cleaner left %s unfinished when the broker stopped. A start puts %s in place or removes %[2]s first; this is of after that.",
+			render.Plural(int64(n), "file", "files"), itOrThem(n))
+	}
 	r.warnOfDelay()
 	if r.Round != nil {
 		r.warnOfRound()
@@ -49,6 +53,13 @@ func (r *Report) warnOfRound() {
 		r.warnf("The cleaner gives up on this partition in segment %d at byte %d (%v). It counts as uncleanable (uncleanable-partitions-count) until the broker starts "+
 			"again, and grows; kseg verify and kseg explain say more of the damage.", stop.Segment, stop.Pos, stop)
 	}
+}
+
+func itOrThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 func has(n int64) string {

@@ -26,6 +26,24 @@ func (p *Partition) Again() (*Partition, []Problem, error) {
 	return again, o.set.Problems, nil
 }
 
+// Renamed is the partition as it would be if its files had other names: name gives that of each, false if it is gone.
+func (p *Partition) Renamed(name func(f *File) (string, bool)) *Partition {
+	q := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display, Rel: p.Rel,
+		Parent: p.Parent, Modified: p.Modified, opts: p.opts, listed: true, byName: map[string]*File{}}
+	for _, f := range p.all {
+		to, ok := name(f)
+		if !ok {
+			continue
+		}
+		g := &File{Path: f.Path, Display: f.Display, Rel: f.Rel, Name: format.ParseFileName(to), Size: f.Size, ModTime: f.ModTime,
+			Allocated: f.Allocated, Partition: q, Linked: f.Linked, mode: f.mode, id: f.id, own: f.own, gentle: f.gentle}
+		q.all, q.byName[to] = append(q.all, g), g
+	}
+	slices.SortFunc(q.all, func(a, b *File) int { return a.Name.Compare(b.Name) })
+	q.Files, q.Segments = q.all, segmentsOf(q)
+	return q
+}
+
 // SameNames reports whether the directory has had the same entries ever since it was listed, for the price of a stat. Files may
 // have grown.
 func (p *Partition) SameNames() bool {
