@@ -330,6 +330,10 @@ func (m *metadataRun) checkSnapshots() error {
 	default:
 		m.env.Stdout.Write(metadata.AppendCheckText(nil, all, m.o.theme(m.env)))
 	}
+	judged := func(c metadata.Check) bool { return c.Result != "unchecked" }
+	if len(all) > 0 && !slices.ContainsFunc(all, judged) {
+		m.incomplete = errors.Join(m.incomplete, fmt.Errorf("no snapshot could be checked: %w", logdir.ErrNothing))
+	}
 	wrong := slices.ContainsFunc(all, func(c metadata.Check) bool { return c.Result == "differs" || c.Result == "damaged" })
 	return result(wrong, m.incomplete)
 }

@@ -19,13 +19,13 @@ type txnOptions struct {
 	operandOptions
 	outputOptions
 	clockOptions
+	workOptions
 	Watermark   watermark
 	Shutdown    string
 	All         bool
 	Producers   bool
 	ProducerIDs []int64
 	IDs         []string
-	Gentle      bool
 }
 
 // AddFlags defines the flags of txn.
@@ -45,9 +45,7 @@ func (o *txnOptions) AddFlags(fs *pflag.FlagSet) {
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.clockOptions.AddFlags(fs)
-	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a live broker")
-	})
+	o.workOptions.AddFlags(fs)
 }
 
 func newTxnCommand(env *Env) *cobra.Command {
@@ -91,7 +89,7 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 	if o.All && o.Producers {
 		return usageErrorf("--all lists transactions, --producers the producers; ask for one")
 	}
-	set, err := o.open(args, &workOptions{Gentle: o.Gentle})
+	set, err := o.open(args, &o.workOptions)
 	if err != nil {
 		return err
 	}
@@ -105,19 +103,18 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 		return err
 	}
 	judge := &txn.Judge{Cluster: cluster, Coordinators: coordinators, Options: txn.Options{NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark,
-		All: o.All, ProducerIDs: o.ProducerIDs, IDs: o.IDs, MaxBatchBytes: defaultMaxBatchBytes, Progress: o.progress(env, totalBytes(set)).Add}}
+		All: o.All, ProducerIDs: o.ProducerIDs, IDs: o.IDs, MaxBatchBytes: o.MaxBatchBytes, Progress: o.progress(env, totalBytes(set)).Add}}
 	if o.Shutdown != "auto" {
 		clean := o.Shutdown == "clean"
 		judge.Options.Clean = &clean
 	}
 	problems := append(append(set.Problems, cluster.Problems...), coordinators.Problems...)
 	w := txnWriter{env: env, o: o, judge: judge, theme: o.theme(env), incomplete: env.report(problems)}
-	for _, p := range w.partitions(set) {
-		report, err := judge.Partition(ctx, p)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for report, err := range judge.Run(ctx, w.partitions(set), o.Jobs) {
 		w.add(report, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	return w.finish()
 }

@@ -58,8 +58,10 @@ type Line struct {
 	OutOfRange string // "below_log_start", "beyond_log_end", or "" if it is neither or not known
 	ExpiresMs  int64  // if Expires
 	Expires    bool
-	Source     string // the partition of the coordinator's topic
-	Unsure     bool
+	// Recreated is set if the topic of that name has another id now: the commit is of one that was deleted.
+	Recreated bool
+	Source    string // the partition of the coordinator's topic
+	Unsure    bool
 }
 
 // HasOffset is false for a share group that has not begun.
@@ -328,7 +330,7 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 		if !o.wantsTopic(c.Topic) {
 			continue
 		}
-		line := &Line{CommittedOffset: c, Source: l.Partition.Name, Unsure: l.Unsure(c.Record.Offset)}
+		line := &Line{CommittedOffset: c, Recreated: in.recreated(&c), Source: l.Partition.Name, Unsure: l.Unsure(c.Record.Offset)}
 		line.ExpiresMs, line.Expires = g.ExpiresAt(&c, o.RetentionMs)
 		group.Lines = append(group.Lines, line)
 	}
@@ -340,6 +342,15 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 				g.ID, l.Partition.Name, offsetsTopic, own))
 		}
 	}
+}
+
+// recreated reports whether a commit names another topic than the one that has the name now.
+func (in *Inputs) recreated(c *state.CommittedOffset) bool {
+	if in.image == nil || c.TopicID == (format.UUID{}) {
+		return false
+	}
+	t := in.image.Topic(c.Topic)
+	return t != nil && t.ID != c.TopicID
 }
 
 func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareLog, o *Options) {

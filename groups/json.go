@@ -109,6 +109,7 @@ func appendLine(dst []byte, g *Group, l *Line) []byte {
 	} else {
 		o.Str("topic_id", l.TopicID.String())
 	}
+	o.Bool("topic_recreated", l.Recreated)
 	o.IntOrNull("offset", l.Offset, l.HasOffset())
 	o.IntOrNull("leader_epoch", int64(l.LeaderEpoch), l.LeaderEpoch >= 0)
 	o.Str("metadata", l.Metadata)

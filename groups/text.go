@@ -231,6 +231,9 @@ func (l *Line) remark(theme render.Theme) string {
 	case "beyond_log_end":
 		parts = append(parts, theme.Bad("out of range: beyond the log end"))
 	}
+	if l.Recreated {
+		parts = append(parts, theme.Bad("of a topic of that name that was deleted since"))
+	}
 	switch {
 	case l.Pending:
 		parts = append(parts, theme.Look(fmt.Sprintf("pending in a transaction of producer %d", l.ProducerID)))

@@ -3,6 +3,7 @@ package state
 import (
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -17,6 +18,7 @@ type Cluster struct {
 	Dirs Dirs
 
 	logs []metadataLog
+	mu   sync.Mutex
 	told map[*logdir.LogDir]bool // whose meta.properties was asked for
 }
 
@@ -90,6 +92,8 @@ func (c *Cluster) metaProperties(dir *logdir.LogDir) format.MetaProperties {
 		return format.MetaProperties{}
 	}
 	d := c.Dirs.Of(dir)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.told[dir] {
 		c.told[dir] = true
 		c.Problems = append(c.Problems, d.Problems(format.KindMetaProperties)...)

@@ -218,6 +218,10 @@ func (r *Report) Warnings() []string {
 		}
 		out = append(out, "offsets "+text+" are lost: transactions may have begun or ended there; kseg verify says where the log is damaged")
 	}
+	if r.Dropped > 0 {
+		out = append(out, fmt.Sprintf("%s before these are not listed: --producer-id or --transactional-id shows those of one producer",
+			render.Plural(r.Dropped, "finished transaction", "finished transactions")))
+	}
 	for _, p := range r.Unusable {
 		out = append(out, p.Error())
 	}

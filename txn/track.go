@@ -155,8 +155,16 @@ func (t *tracker) mark(b *format.Batch) {
 	}
 	l.Marker, l.MarkerMs, l.CoordinatorEpoch, l.Coordinator = b.BaseOffset, rec.Timestamp, m.CoordinatorEpoch, c
 	t.count(l)
+	if r := t.report; len(r.Finished) >= 2*mostFinished {
+		r.Dropped += int64(mostFinished)
+		r.Finished, t.begun = r.Finished[:copy(r.Finished, r.Finished[mostFinished:])], t.begun[:copy(t.begun, t.begun[mostFinished:])]
+	}
 	t.report.Finished, t.begun = append(t.report.Finished, l.Transaction), append(t.begun, begun)
 }
+
+// mostFinished is how many finished transactions of a partition are kept at least, so that a log of any length takes so much
+// memory and not more. It is a variable for tests.
+var mostFinished = 100_000
 
 // count says what others wrote after the beginning.
 func (t *tracker) count(l *live) {

@@ -8,12 +8,15 @@ package txn
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // Status says how a transaction stands.
@@ -72,6 +75,8 @@ type Report struct {
 	Open, Finished []Transaction
 	// HeldRecords and HeldBytes are what lies between the last stable offset and the high watermark.
 	HeldRecords, HeldBytes int64
+	// Dropped is how many finished transactions are not in Finished, which has the last ones.
+	Dropped int64
 	// Missing are the offsets that could not be read, where all of the log was; else Lost has those that count.
 	Missing      []state.Lost
 	coordinators *state.Coordinators
@@ -160,6 +165,30 @@ func (j *Judge) Partition(ctx context.Context, p *logdir.Partition) (*Report, er
 	return r, err
 }
 
+// Run answers for the partitions with so many workers, in their order. It stops early if ctx ends.
+func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs int) iter.Seq2[*Report, error] {
+	type answer struct {
+		report *Report
+		err    error
+	}
+	return func(yield func(*Report, error) bool) {
+		for a := range walk.Ordered(ctx, partitions, jobs, func() func(*logdir.Partition) answer {
+			return func(p *logdir.Partition) (a answer) {
+				err := logdir.Guard(p.Display, func() error {
+					a.report, a.err = j.Partition(ctx, p)
+					return nil
+				})
+				a.err = errors.Join(a.err, err)
+				return a
+			}
+		}) {
+			if !yield(a.report, a.err) {
+				return
+			}
+		}
+	}
+}
+
 // rank orders states, the worst first.
 func rank(s Status) int { return slices.Index([]Status{Hanging, Overdue, Ongoing}, s) }
 
@@ -197,7 +226,7 @@ func (r *Report) judge(t *Transaction) {
 	t.Status = Ongoing
 	switch {
 	case c != nil && c.Status.Pending() && c.Has(r.TP()):
-		if r.nowMs-c.StartMs > int64(c.TimeoutMs) {
+		if c.Status == state.TxnOngoing && r.nowMs-c.StartMs > int64(c.TimeoutMs) {
 			t.Status = Overdue
 		}
 		return

@@ -59,6 +59,11 @@ func (p partition) coordinators(name string) {
 // judge answers for ledger-0 an hour after the batches.
 func (p partition) judge(o Options) *Report {
 	p.t.Helper()
+	return p.judgeAt(o, 2*hour)
+}
+
+func (p partition) judgeAt(o Options, nowMs int64) *Report {
+	p.t.Helper()
 	set, err := logdir.Open([]string{p.dir}, logdir.Options{Topics: []string{"ledger"}})
 	if err != nil {
 		p.t.Fatal(err)
@@ -68,7 +73,7 @@ func (p partition) judge(o Options) *Report {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	o.NowMs, o.MaxBatchBytes = max(o.NowMs, 2*hour), 1<<20
+	o.NowMs, o.MaxBatchBytes = nowMs, 1<<20
 	r, err := (&Judge{Options: o, Cluster: cluster, Coordinators: coordinators}).Partition(context.Background(), set.Partitions()[0])
 	if err != nil {
 		p.t.Fatal(err)
