@@ -97,7 +97,7 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 	}
 	p := openPartition(t, dir)
 	c := &mutated{dir: dir, did: base + " " + strings.Join(m.log, ", ")}
-	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)], IndexBytes: []int64{4096, 65536}[rng.IntN(2)],
+	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)], IndexBytes: []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
 		MaxBatchBytes: 16 << 20, ExpiredMs: time.Now().UnixMilli() - 86_400_000}
 	offsets := []int64{0, 0, 0, int64(rng.IntN(200))}
 	for _, s := range p.Segments {

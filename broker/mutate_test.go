@@ -123,7 +123,7 @@ func (m *mutator) step() {
 		n := min(len(raw)-at, 1+m.rng.IntN(400))
 		clear(raw[at : at+n])
 		m.write(name, raw)
-	case kind == 13:
+	case kind == 13 && !strings.HasSuffix(name, ".swap"): // of two files that are renamed to one it is chance which stays
 		m.write(name+[]string{".deleted", ".cleaned", ".swap", ".tmp"}[m.rng.IntN(4)], raw)
 	case kind == 14:
 		m.write("leader-epoch-checkpoint", []byte([]string{"", "0\n0\n", "0\n2\n0 0\n3 50\n", "0\n3\n5 0\n2 40\n7 90\n", "0\n1\n0 x\n", "1\n0\n", "0\n9\n0 0\n",

@@ -87,13 +87,15 @@ func (x *recovery) add(b *format.Batch) error {
 	if !b.Valid() {
 		return &corrupt{fmt.Errorf("%w, or the batch is shorter than its header", format.ErrChecksum)}
 	}
+	offsets, times := int64(x.index.OffsetIndex().Len()), int64(x.index.TimeIndex().Len())
 	if err := x.index.Add(b.Ref()); err != nil {
 		if errors.Is(err, format.ErrOffsetOverflow) {
 			return &overflow{x.seg, err}
 		}
 		return err
 	}
-	if int64(x.index.OffsetIndex().Len()) > x.seg.offsetIndex().room(x.seg.l.opts.IndexBytes)/offsetWidth {
+	added := int64(x.index.OffsetIndex().Len()) > offsets
+	if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) { // one slot is for the closing entry
 		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
 	}
 	x.kept, x.batches = b.End(), x.batches+1

@@ -1,0 +1,68 @@
+package predict
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"kseg/internal/fixture"
+	"kseg/logdir"
+	"kseg/render"
+)
+
+func run(t *testing.T, o Options, paths ...string) []*Broker {
+	t.Helper()
+	set, err := logdir.Open(paths, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NowMs, o.MaxBatchBytes, o.Jobs, o.Threads = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixMilli(), 1<<20, 2, max(o.Threads, 1)
+	all, problems, err := Run(context.Background(), set, o)
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("%v, %v", err, problems)
+	}
+	return all
+}
+
+func TestParseEdit(t *testing.T) {
+	for text, want := range map[string]string{"rm a/*.index": "a/*.index", "truncate b 17": "b", " rm  c ": "c"} {
+		e, err := ParseEdit(text)
+		if err != nil || e.Pattern != want || (e.Truncate != nil) != strings.Contains(text, "truncate") {
+			t.Errorf("%q: %v, %v", text, e, err)
+		}
+	}
+	for _, text := range []string{"", "rm", "rm a b", "truncate a", "truncate a -1", "truncate a x", "mv a b"} {
+		if _, err := ParseEdit(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// TestSecondsFollowTheLongestPartition: threads share out partitions, not the bytes of one.
+func TestSecondsFollowTheLongestPartition(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/killed")
+	o := Options{Rate: 1000, Threads: 1}
+	b := run(t, o, root+"/data1")[0]
+	one := b.Seconds(&o)
+	o.Threads = 1000
+	many := b.Seconds(&o)
+	if one <= many || many <= 0 || one*1000 != float64(b.BytesRead()) {
+		t.Errorf("%v s with a thread, %v s with many, %d bytes", one, many, b.BytesRead())
+	}
+}
+
+// TestBrokersApart: what lies beside a broker's log directories does not decide about them.
+func TestBrokersApart(t *testing.T) {
+	clean, other := fixture.Dir(t, "4.4.0/logdirs/clean"), fixture.Damaged(t, "payload-flip")
+	all := run(t, Options{}, clean+"/data1", clean+"/data2", clean+"/meta", other)
+	if len(all) != 2 || all[0].Bad() || !all[1].Bad() {
+		t.Fatalf("%d brokers", len(all))
+	}
+	text := string(all[0].AppendText(nil, &Options{}, Style{Theme: render.NewTheme(false), Width: 100}))
+	for _, says := range []string{"nothing keeps the broker from starting", "13 partitions are loaded without loss", "free of"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("it does not say %q:\n%s", says, text)
+		}
+	}
+}
