@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -221,17 +222,18 @@ func between(segments []*segment, from, end int64) []*segment {
 	if from == end {
 		return nil
 	}
-	first := 0
-	for i, s := range segments {
-		if s.base <= from {
-			first = i
-		}
-	}
+	first := RecoveredFrom(len(segments), func(i int) int64 { return segments[i].base }, from)
 	last := first
 	for last < len(segments) && segments[last].base < end {
 		last++
 	}
 	return segments[first:last]
+}
+
+// RecoveredFrom is the first of n segments, by base offset, that a start after an unclean stop recovers: the one that holds the recovery
+// point, or the first.
+func RecoveredFrom(n int, base func(i int) int64, recoveryPoint int64) int {
+	return max(0, sort.Search(n, func(i int) bool { return base(i) > recoveryPoint })-1)
 }
 
 // floor is the segment with the greatest base offset at or below the offset, nil if there is none.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -165,7 +166,10 @@ func (d directory) recovers(segments []*logdir.Segment, i int) bool {
 		return last
 	}
 	recovery, _ := d.offset(format.KindRecoveryPointCheckpoint)
-	return segments[i+1].Base > recovery
+	if d.Checkpoint(format.KindRecoveryPointCheckpoint).Err != nil {
+		recovery = 0 // as a broker takes it
+	}
+	return i >= broker.RecoveredFrom(len(segments), func(i int) int64 { return segments[i].Base }, recovery)
 }
 
 // offsets finds the three offsets that bound what may be deleted.
