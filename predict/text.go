@@ -129,7 +129,7 @@ func (b *Broker) rest(n int) string {
 		}
 	}
 	if read > 0 {
-		text += fmt.Sprintf("; segments of %s are recovered", render.Plural(read, "one of them", "of them"))
+		text += fmt.Sprintf("; segments of %s are recovered", render.Count(read)+" of them")
 	}
 	return text + "."
 }
