@@ -19,6 +19,9 @@ const (
 
 // loadMetadata is KafkaRaftLog.createLog: the metadata log is recovered from the beginning at every start, whatever the marker says.
 func loadMetadata(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
+	if p.ListErr != nil {
+		return nil, &unreadable{p.ListErr}
+	}
 	opts.Clean, opts.RecoveryPoint, opts.LogStart, opts.Tiered = false, 0, 0, false
 	opts.Interval, opts.IndexBytes, opts.Preallocate = metadataInterval, metadataIndexBytes, false
 	l := &loader{dir: newFolder(p, opts.Edits), opts: &opts}

@@ -78,6 +78,9 @@ type loader struct {
 // Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so that nothing
 // can be said.
 func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
+	if p.ListErr != nil {
+		return nil, &unreadable{p.ListErr}
+	}
 	l := &loader{dir: newFolder(p, opts.Edits), opts: &opts}
 	return l.result(l.create())
 }

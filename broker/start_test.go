@@ -212,3 +212,12 @@ func TestPaddedTimeIndex(t *testing.T) {
 		t.Errorf("unclean: %v", p.Hazards)
 	}
 }
+
+// TestNoGuessOfWhatCannotBeListed: a directory that cannot be listed is no empty log.
+func TestNoGuessOfWhatCannotBeListed(t *testing.T) {
+	p := openPartition(t, fixture.Dir(t, "4.4.0/hello/hello-0"))
+	p.ListErr = os.ErrPermission
+	if _, err := Load(p, LoadOptions{Interval: 4096, IndexBytes: 65536}); !Unreadable(err) {
+		t.Errorf("%v", err)
+	}
+}

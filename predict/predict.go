@@ -169,7 +169,7 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 		return nil
 	}
 	for p := range start.Partitions(r.ctx, mine, byDir) {
-		if p.Err != nil && !errors.Is(p.Err, broker.ErrStopped) {
+		if p.Err != nil && p.Partition.ListErr == nil && !errors.Is(p.Err, broker.ErrStopped) {
 			r.problems = append(r.problems, logdir.Problem{Display: p.Partition.Display, Err: p.Err})
 		}
 		b.Partitions = append(b.Partitions, p)
