@@ -16,12 +16,22 @@ type Edit struct {
 
 // Matches reports whether the edit is of that file.
 func (e Edit) Matches(f *logdir.File) bool {
-	for _, path := range []string{f.Display, f.Path} {
-		if ok, _ := filepath.Match(filepath.Clean(e.Pattern), filepath.Clean(path)); ok || filepath.Clean(e.Pattern) == filepath.Clean(path) {
-			return true
+	for _, path := range []string{f.Display, absolute(f.Path)} {
+		for _, pattern := range []string{filepath.Clean(e.Pattern), absolute(e.Pattern)} {
+			if ok, _ := filepath.Match(pattern, path); ok || pattern == path {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// absolute is the path from the root on, as far as the working directory is known.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
 }
 
 // apply changes the files of a directory.
