@@ -85,7 +85,11 @@ func (x *recovery) stretch(log []byte, pos, to int64) (int64, bool, error) {
 // add takes the next batch.
 func (x *recovery) add(b *format.Batch) error {
 	if !b.Valid() {
-		return &corrupt{fmt.Errorf("%w, or the batch is shorter than its header", format.ErrChecksum)}
+		err := format.ErrChecksum
+		if !b.Legacy() && b.Size() < format.BatchHeaderSize {
+			err = fmt.Errorf("%w: the batch is shorter than its header", err)
+		}
+		return &corrupt{err}
 	}
 	offsets, times := int64(x.index.OffsetIndex().Len()), int64(x.index.TimeIndex().Len())
 	if err := x.index.Add(b.Ref()); err != nil {
