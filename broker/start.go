@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -288,9 +287,6 @@ func (b *Start) stray(p *logdir.Partition) (string, error) {
 	return strayReason(p, id, has, b.image, *b.node), nil
 }
 
-// Image is the metadata as they are after the start, nil if they are not known.
-func (b *Start) Image() *state.Image { return b.image }
-
 // Partitions loads partitions with so many workers, and yields them in order. dirs gives the directory of each.
 func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition, dirs map[*logdir.LogDir]*DirStart) iter.Seq[*PartitionStart] {
 	return func(yield func(*PartitionStart) bool) {
@@ -385,6 +381,3 @@ func editedDir(d *state.Dir, edits []Edit) *state.Dir {
 
 // ErrStopped is in what could not be read when Stop said so.
 var ErrStopped = errStopped
-
-// Unreadable reports whether an error says that something could not be read.
-func Unreadable(err error) bool { return errors.As(err, new(*unreadable)) }

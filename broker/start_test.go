@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -217,7 +218,7 @@ func TestPaddedTimeIndex(t *testing.T) {
 func TestNoGuessOfWhatCannotBeListed(t *testing.T) {
 	p := openPartition(t, fixture.Dir(t, "4.4.0/hello/hello-0"))
 	p.ListErr = os.ErrPermission
-	if _, err := Load(p, LoadOptions{Interval: 4096, IndexBytes: 65536}); !Unreadable(err) {
+	if _, err := Load(p, LoadOptions{Interval: 4096, IndexBytes: 65536}); !errors.As(err, new(*unreadable)) {
 		t.Errorf("%v", err)
 	}
 }
