@@ -29,6 +29,9 @@ func loadMetadata(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	if err == nil {
 		err = l.recoverSnapshots()
 	}
+	if err == nil && l.oddMagic != nil {
+		err = l.oddMagic // a node reads all of this log
+	}
 	return l.result(err)
 }
 

@@ -73,6 +73,7 @@ type loader struct {
 
 	logStart, logEnd, recoveryPoint int64
 	unstable                        bool
+	oddMagic                        *Failure // of the first batch of an unknown magic that recovery has kept
 }
 
 // Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so that nothing

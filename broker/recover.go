@@ -103,6 +103,9 @@ func (x *recovery) add(b *format.Batch) error {
 		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
 	}
 	x.kept, x.batches = b.End(), x.batches+1
+	if l := x.seg.l; b.Magic > 2 && l.oddMagic == nil {
+		l.oddMagic = stops(x.seg.log.name, "the batch at byte %d has magic %d; recovery keeps it, but nobody reads it", b.Pos, b.Magic)
+	}
 	if b.Legacy() {
 		return nil
 	}

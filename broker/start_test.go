@@ -104,6 +104,11 @@ var whatKeeps = []struct {
 	{"an unreadable checkpoint", func(t *testing.T, root string) {
 		write(t, root, "data2/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
 	}, ""},
+	{"a magic of metadata that nobody reads", func(t *testing.T, root string) {
+		if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"), "flip 00000000000000000000.log 1609:2"); err != nil {
+			t.Fatal(err)
+		}
+	}, "has magic 6"},
 	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") }, "prices-0/partition.metadata: "},
 }
 

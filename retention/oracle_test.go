@@ -94,8 +94,8 @@ func compareWithBroker(t *testing.T, data string, predicted map[string]*Report, 
 	t.Logf("%d segments went, as predicted", goes)
 }
 
-// broker is a real one, of a single node on this machine, in a directory of its own.
-type broker struct {
+// realBroker is one of a single node on this machine, in a directory of its own.
+type realBroker struct {
 	t    *testing.T
 	java fixture.Java
 	data string
@@ -103,8 +103,8 @@ type broker struct {
 	rng  *rand.Rand
 }
 
-func newBroker(t *testing.T, rng *rand.Rand) *broker {
-	b := &broker{t: t, java: fixture.CompileJava(t, "oracle/Topics.java", fixture.LoggerSource(t)), rng: rng, port: freePort(t)}
+func newBroker(t *testing.T, rng *rand.Rand) *realBroker {
+	b := &realBroker{t: t, java: fixture.CompileJava(t, "oracle/Topics.java", fixture.LoggerSource(t)), rng: rng, port: freePort(t)}
 	dir := t.TempDir()
 	b.data = filepath.Join(dir, "data")
 	config := filepath.Join(dir, "server.properties")
@@ -124,20 +124,20 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (b *broker) properties(checkIntervalMs int) string {
+func (b *realBroker) properties(checkIntervalMs int) string {
 	return fixture.BrokerProperties(1, b.port, []string{b.data}, "log.index.size.max.bytes=4096",
 		fmt.Sprintf("log.retention.check.interval.ms=%d", checkIntervalMs), fmt.Sprintf("log.initial.task.delay.ms=%d", checkIntervalMs),
 		"log.cleaner.backoff.ms=300", "log.message.timestamp.after.max.ms=9223372036854775807")
 }
 
 // start runs the broker, which looks for what has expired in that interval.
-func (b *broker) start(checkIntervalMs int) *fixture.Broker {
+func (b *realBroker) start(checkIntervalMs int) *fixture.Broker {
 	return fixture.StartBroker(b.t, b.java, b.properties(checkIntervalMs))
 }
 
 // fill makes topics with random settings and records. Ages are whole minutes and limits of time half ones, so that nothing
 // depends on how long the test takes.
-func (b *broker) fill(topics int) {
+func (b *realBroker) fill(topics int) {
 	var script strings.Builder
 	fmt.Fprintf(&script, "broker log.retention.ms=%d\n", b.minutes(300)+30_000)
 	now := time.Now().UnixMilli()
@@ -167,9 +167,9 @@ func (b *broker) fill(topics int) {
 }
 
 // minutes is a random whole number of minutes below most, in milliseconds.
-func (b *broker) minutes(most int64) int64 { return b.rng.Int64N(most) * 60_000 }
+func (b *realBroker) minutes(most int64) int64 { return b.rng.Int64N(most) * 60_000 }
 
-func (b *broker) settings() string {
+func (b *realBroker) settings() string {
 	text := fmt.Sprintf(" internal.segment.bytes=%d", 1000+b.rng.IntN(2000))
 	switch b.rng.IntN(6) {
 	case 0:
@@ -198,7 +198,7 @@ func (b *broker) settings() string {
 }
 
 // spoil damages time indexes of closed segments, takes some offset indexes away, and sets the time of every log.
-func (b *broker) spoil() {
+func (b *realBroker) spoil() {
 	set, err := logdir.Open([]string{b.data}, logdir.Options{})
 	if err != nil {
 		b.t.Fatal(err)
@@ -219,7 +219,7 @@ func (b *broker) spoil() {
 	}
 }
 
-func (b *broker) spoilSegment(s *logdir.Segment) {
+func (b *realBroker) spoilSegment(s *logdir.Segment) {
 	var err error
 	switch b.rng.IntN(12) {
 	case 0:
