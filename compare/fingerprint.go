@@ -283,10 +283,7 @@ func comparePrints(ctx context.Context, name string, a, b *Prints) (*Comparison,
 // printMerge compares ranges.
 type printMerge struct {
 	c              *Comparison
-	started        bool
-	damaged        bool
 	cleanA, cleanB bool
-	missA, missB   int64
 }
 
 // note takes what a range says of its log.

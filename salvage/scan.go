@@ -75,7 +75,6 @@ type scan struct {
 	pieces  []piece
 	damages []damage
 	err     error // the rest could not be read
-	bytes   int64
 }
 
 // mostPieces bounds the pieces that gaps make of one source; from then on gaps are passed over.
