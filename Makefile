@@ -6,7 +6,7 @@ SHELL := /bin/bash
 GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Packages whose code starts goroutines.
-RACE_PKGS := $(wildcard ./logdir ./dump ./verify ./cmd ./compare ./salvage)
+RACE_PKGS := ./broker ./cmd ./compare ./dump ./groups ./logdir ./ls ./rebuild ./retention ./salvage ./txn ./verify ./walk
 FUZZTIME ?= 10s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,7 +107,12 @@ func TestHostileNamesAndPayloads(t *testing.T) {
 			t.Errorf("%.60q: %q", args, at)
 		}
 		page := strings.Contains(strings.Join(args, " "), "html") || strings.Contains(strings.Join(args, " "), "junit")
-		if page && strings.Contains(out, "<img") {
+		if !page {
+			continue
+		}
+		var stdout bytes.Buffer // what a terminal shows beside the page is none
+		Main(args, strings.NewReader(""), &stdout, io.Discard)
+		if strings.Contains(stdout.String(), "<img") {
 			t.Errorf("%.60q: the page has an element of the data", args)
 		}
 	}

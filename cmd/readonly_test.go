@@ -57,7 +57,7 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"retention --plan .",
 		"compare . .",
 		"compare --fingerprint .",
-		"salvage --dry-run . -o no-such-folder",
+		"salvage --dry-run . -o ../no-such-folder",
 		"compaction --cleaned-to -1 --keys --key k7 .",
 		"predict --files .",
 	}

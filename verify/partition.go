@@ -17,6 +17,7 @@ type partition struct {
 	dir      *logdir.Partition
 	name     string
 	segments []*segment
+	display  string    // of the directory, as a user would name it; dir belongs to the walk until that has listed it
 	opens    *walk.Log // the moment before its segments, when it is listed
 	worker   *worker   // for the stretches that are gone through slowly
 	reader   *format.RecordReader
@@ -61,7 +62,7 @@ const (
 )
 
 func newPartition(d *driver, dir *logdir.Partition) *partition {
-	p := &partition{driver: d, dir: dir, name: dir.Name,
+	p := &partition{driver: d, dir: dir, name: dir.Name, display: dir.Display,
 		worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}, counts: map[fileCode]int{}}
 	p.root = dir.Display
 	if dir.Parent != nil && dir.Parent.Listed {

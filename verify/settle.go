@@ -85,8 +85,8 @@ func (p *partition) lookAgain() ([]*Finding, error) {
 // look goes through the partition once. A panic is something that could not be read.
 func (p *partition) look(src *walk.Walker[looked]) (found []*Finding, err error) {
 	guarded := func(fn func()) {
-		if fault := logdir.Guard(p.dir.Display, func() error { fn(); return nil }); fault != nil {
-			p.unreadOf = append(p.unreadOf, named(p.dir.Display, fault))
+		if fault := logdir.Guard(p.display, func() error { fn(); return nil }); fault != nil {
+			p.unreadOf = append(p.unreadOf, named(p.display, fault))
 		}
 	}
 	guarded(func() { err = p.run(src) })

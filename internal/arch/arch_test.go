@@ -296,6 +296,31 @@ func TestMakefileStampsWhatExists(t *testing.T) {
 	}
 }
 
+// A package that starts goroutines is tested with the race detector.
+func TestMakefileRacesWhatIsConcurrent(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raced := strings.Fields(regexp.MustCompile(`(?m)^RACE_PKGS := (.*)$`).FindString(string(text)))
+	for _, src := range sources(t) {
+		if strings.HasPrefix(src.pkg, "internal/") || slices.Contains(raced, "./"+src.pkg) {
+			continue
+		}
+		ast.Inspect(src.file, func(n ast.Node) bool {
+			_, starts := n.(*ast.GoStmt)
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				pkg, _ := sel.X.(*ast.Ident)
+				starts = starts || sel.Sel.Name == "Go" || pkg != nil && pkg.Name == "walk" && slices.Contains([]string{"Start", "Ordered"}, sel.Sel.Name)
+			}
+			if starts {
+				t.Errorf("%s:%d starts a goroutine: add ./%s to RACE_PKGS in the Makefile", src.name, src.fset.Position(n.Pos()).Line, src.pkg)
+			}
+			return true
+		})
+	}
+}
+
 var (
 	unfinished = regexp.MustCompile(`\b(TODO|FIXME|XXX|HACK)\b`)
 	upward     = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.-]+`)
