@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,5 +235,24 @@ func TestManyOpenTransactions(t *testing.T) {
 				t.Fatalf("open: %+v", open)
 			}
 		}
+	}
+}
+
+// A producer is forgotten at the millisecond of its expiry; one with an open transaction is not.
+func TestProducersExpire(t *testing.T) {
+	entry := func(id, timestampMs, txn int64) format.ProducerEntry {
+		return format.ProducerEntry{ProducerID: id, TimestampMs: timestampMs, CurrentTxnFirstOffset: txn}
+	}
+	s, err := format.DecodeProducerSnapshot(format.AppendProducerSnapshot(nil,
+		[]format.ProducerEntry{entry(1, 999, -1), entry(2, 1000, -1), entry(3, 1001, -1), entry(4, 999, 0)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []int64
+	for _, e := range format.LoadProducerState(&s, 7, 1000).Entries() {
+		kept = append(kept, e.ProducerID)
+	}
+	if slices.Sort(kept); !slices.Equal(kept, []int64{3, 4}) {
+		t.Errorf("kept %v", kept)
 	}
 }
