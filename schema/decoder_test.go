@@ -279,6 +279,8 @@ func TestBrokenControlRecords(t *testing.T) {
 		{"00000001", "fffe00000000", "Invalid version found for end transaction marker: -2. May indicate data corruption"},
 		{"00000001", "0000", "null"},
 		{"00000003", "0000", "null"},
+		{"00000002", "0000 00000001 01 01 03 0000", "Tried to read 3 tagged fields, but there are only 2 bytes remaining."},
+		{"00000002", "0000 00000001 01 01 02 0000", "null"},
 		{"00000006", "000000", "non-nullable field voters was serialized as null"},
 	} {
 		got, err := d.AppendControlText([]byte("x"), unhex(c.key), unhex(c.value))
