@@ -134,16 +134,22 @@ func (x *recovery) addProducer(b *format.Batch) error {
 
 // markerError is what a broker throws for a control batch that makes no sense: recovery ends behind it, or nothing catches it.
 func markerError(err error, b *format.Batch) error {
+	if Fatal(err, b) {
+		return err
+	}
+	return &corrupt{err}
+}
+
+// Fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so that
+// recovery does not just end behind it.
+func Fatal(err error, b *format.Batch) bool {
 	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
 		if errors.Is(err, known) {
-			return err
+			return true
 		}
 	}
 	var e *format.Error
-	if errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") {
-		return err // it cannot be decompressed
-	}
-	return &corrupt{err}
+	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
 }
 
 // finish cuts the log behind the last sound batch and writes the indexes.

@@ -5,6 +5,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // StateDifference is a state file of which the two sides tell different things.
@@ -20,25 +21,15 @@ type StateDifference struct {
 func compareState(a, b *Log) []StateDifference {
 	all := compareEpochs(a, b)
 	theirs := map[int64]*logdir.File{}
-	for _, f := range snapshotsOf(b.Partition) {
+	for _, f := range state.ProducerSnapshotsOf(b.Partition) {
 		theirs[f.Name.Base] = f
 	}
-	for _, f := range snapshotsOf(a.Partition) {
+	for _, f := range state.ProducerSnapshotsOf(a.Partition) {
 		if other := theirs[f.Name.Base]; other != nil {
 			all = append(all, compareSnapshots(f, other)...)
 		}
 	}
 	return all
-}
-
-func snapshotsOf(p *logdir.Partition) []*logdir.File {
-	var files []*logdir.File
-	for _, f := range p.All() {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
-			files = append(files, f)
-		}
-	}
-	return files
 }
 
 // compareEpochs compares where the epochs begin that both know, above the later log start.

@@ -1,9 +1,6 @@
 package rebuild
 
 import (
-	"cmp"
-	"slices"
-
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -21,7 +18,7 @@ type producerHistory struct {
 	dir       *logdir.Partition
 	logStart  int64
 	expiredMs int64
-	snapshots []*logdir.File // above the log's start, the newest first; those that cannot be read are taken out
+	snapshots state.ProducerSnapshots
 
 	// taken is the snapshot that recovery took behind the segment last recovered, nil if it was cut.
 	taken       []byte
@@ -30,14 +27,8 @@ type producerHistory struct {
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
-	h := producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs}
-	for _, f := range dir.All() {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && f.Name.Base > h.logStart {
-			h.snapshots = append(h.snapshots, f)
-		}
-	}
-	slices.SortFunc(h.snapshots, func(a, b *logdir.File) int { return cmp.Compare(b.Name.Base, a.Name.Base) })
-	return h
+	return producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs,
+		snapshots: state.ProducerSnapshotsOf(dir)}
 }
 
 // logStart is what the log-start-offset-checkpoint says of a partition, 0 if nothing.
@@ -53,7 +44,11 @@ func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
 // before is a recovery that knows the producers before the segment.
 func (h *producerHistory) before(seg *logdir.Segment) *Recovery {
 	x := &Recovery{reader: h.reader}
-	f, s := h.newest(seg.Base)
+	f, s := h.snapshots.Newest(h.logStart, seg.Base, func(_ *logdir.File, err error, unread bool) {
+		if unread {
+			h.notDone(err.Error())
+		}
+	})
 	follows := h.taken != nil && seg.Prev == h.behind
 	if f != nil {
 		x.snapOffset = f.Name.Base
@@ -77,25 +72,6 @@ func (h *producerHistory) before(seg *logdir.Segment) *Recovery {
 		x.snapOffset, x.early = seg.Base, format.AppendProducerSnapshot(nil, x.producers.Entries())
 	}
 	return x
-}
-
-// newest is the newest snapshot at or below the offset that can be used, nil if there is none.
-func (h *producerHistory) newest(offset int64) (*logdir.File, format.ProducerSnapshot) {
-	for i := 0; i < len(h.snapshots); {
-		f := h.snapshots[i]
-		if f.Name.Base > offset {
-			i++
-			continue
-		}
-		raw, err := f.ReadSmall()
-		if err != nil {
-			h.notDone(err.Error())
-		} else if s, err := format.DecodeProducerSnapshot(raw); err == nil {
-			return f, s
-		}
-		h.snapshots = slices.Delete(h.snapshots, i, i+1) // a broker deletes it, too
-	}
-	return nil, format.ProducerSnapshot{}
 }
 
 // replay goes through the segments before seg from an offset on (UnifiedLog.rebuildProducerState): by the lengths of

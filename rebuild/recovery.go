@@ -3,8 +3,8 @@ package rebuild
 import (
 	"errors"
 	"math"
-	"strings"
 
+	"kseg/broker"
 	"kseg/format"
 )
 
@@ -69,22 +69,11 @@ func (x *Recovery) addProducer(b *format.Batch) bool {
 	if err == nil && event.Ended {
 		return x.fail(x.txns.Add(event.Txn))
 	}
-	if err != nil && !fatal(err, b) {
+	if err != nil && !broker.Fatal(err, b) {
 		x.err, x.outcome = err, Cut
 		return false
 	}
 	return x.fail(err)
-}
-
-// fatal reports whether a broker gives up loading a partition because of the error.
-func fatal(err error, b *format.Batch) bool {
-	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	var e *format.Error
-	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
 }
 
 // fail notes an error that ends recovery; it is true if there is none.

@@ -183,7 +183,7 @@ func (l *loader) begin(p *logdir.Partition) {
 		l.start = *start
 	}
 	if i := slices.IndexFunc(l.segments, l.recovers); i >= 0 {
-		files, above, upTo = snapshots(p), l.start, l.segments[i].Base
+		files, above, upTo = ProducerSnapshotsOf(p), l.start, l.segments[i].Base
 	} else if len(files) == 0 && l.options.Clean {
 		out.Trusting, above = l.modern, out.LogEnd
 	}
@@ -192,23 +192,15 @@ func (l *loader) begin(p *logdir.Partition) {
 		l.empty(out.LogEnd) // what snapshots say of an empty log does not count
 		return
 	}
-	for _, f := range slices.Backward(files) {
-		if f.Name.Base > upTo || f.Name.Base <= above {
-			continue
-		}
-		raw, err := f.ReadSmall()
-		var snapshot format.ProducerSnapshot
-		if err == nil {
-			if snapshot, err = format.DecodeProducerSnapshot(raw); err != nil {
-				err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
-			}
-		}
-		if err == nil {
-			out.Snapshot, out.From = f, f.Name.Base
-			out.ProducerState = format.LoadProducerState(&snapshot, f.Name.Base, math.MinInt64)
-			return
+	f, snapshot := files.Newest(above, upTo, func(f *logdir.File, err error, unread bool) {
+		if !unread {
+			err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
 		}
 		out.Unusable = append(out.Unusable, logdir.Problem{Display: f.Display, Err: err})
+	})
+	if f != nil {
+		out.Snapshot, out.From = f, f.Name.Base
+		out.ProducerState = format.LoadProducerState(&snapshot, f.Name.Base, math.MinInt64)
 	}
 }
 
@@ -228,9 +220,12 @@ func floorSegment(segments []*logdir.Segment, offset int64) *logdir.Segment {
 	return segments[max(0, n-1)]
 }
 
-// snapshots are all snapshots of a partition, by offset.
-func snapshots(p *logdir.Partition) []*logdir.File {
-	var files []*logdir.File
+// ProducerSnapshots are snapshots of a partition, by offset.
+type ProducerSnapshots []*logdir.File
+
+// ProducerSnapshotsOf are all snapshots of a partition.
+func ProducerSnapshotsOf(p *logdir.Partition) ProducerSnapshots {
+	var files ProducerSnapshots
 	for _, f := range p.All() {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
 			files = append(files, f)
@@ -240,14 +235,40 @@ func snapshots(p *logdir.Partition) []*logdir.File {
 	return files
 }
 
+// Newest is the newest snapshot behind one offset, up to another, that can be used; nil if there is none. Newer ones that cannot are
+// taken out of the list, as a broker deletes them (ProducerStateManager.loadFromSnapshot), and told to bad, with whether it
+// was the disk that failed.
+func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, err error, unread bool)) (*logdir.File, format.ProducerSnapshot) {
+	n, _ := slices.BinarySearchFunc(*l, upTo, func(f *logdir.File, offset int64) int {
+		if f.Name.Base > offset {
+			return 1
+		}
+		return -1
+	})
+	for i := n - 1; i >= 0 && (*l)[i].Name.Base > above; i-- {
+		f := (*l)[i]
+		raw, err := f.ReadSmall()
+		unread := err != nil
+		if err == nil {
+			var s format.ProducerSnapshot
+			if s, err = format.DecodeProducerSnapshot(raw); err == nil {
+				return f, s
+			}
+		}
+		bad(f, err, unread)
+		*l = slices.Delete(*l, i, i+1)
+	}
+	return nil, format.ProducerSnapshot{}
+}
+
 // usableSnapshots are those that a broker keeps at its start, by offset (ProducerStateManager.removeStraySnapshots): where a
 // segment begins, and of the others the newest if it lies in the last segment.
-func usableSnapshots(p *logdir.Partition, segments []*logdir.Segment) []*logdir.File {
+func usableSnapshots(p *logdir.Partition, segments []*logdir.Segment) ProducerSnapshots {
 	bases := map[int64]bool{}
 	for _, s := range segments {
 		bases[s.Base] = true
 	}
-	all := snapshots(p)
+	all := ProducerSnapshotsOf(p)
 	newest := int64(-1)
 	for _, f := range all {
 		if !bases[f.Name.Base] {
