@@ -171,9 +171,11 @@ func (f *recordFilter) measure(out *fate, b *format.Batch, marker bool) {
 		switch {
 		case out.err != nil:
 		case r.offset <= last:
-			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "an offset above the one before it", Got: "another", Err: format.ErrValue}
+			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "an offset above the one before it", Got: "another",
+				Err: format.ErrValue}
 		case r.timestampMs < -1:
-			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "a timestamp from -1 up", Got: "a lower one", Err: format.ErrValue}
+			out.err = &format.Error{What: "record", Pos: b.Pos, Want: "a timestamp from -1 up", Got: "a lower one",
+				Err: format.ErrValue}
 		}
 		last = r.offset
 	}

@@ -15,8 +15,8 @@ func group(segments []CleanerSegment, s *CleanerSettings, upTo int64) [][]Cleane
 			if n+1 < len(segments) {
 				last = segments[n+1].Base - 1
 			}
-			if size+next.Size > s.SegmentBytes || index+next.IndexSize > s.SegmentIndexBytes || times+next.TimeIndexSize > s.SegmentIndexBytes ||
-				next.Size > 0 && last-segments[0].Base > math.MaxInt32 {
+			if size+next.Size > s.SegmentBytes || index+next.IndexSize > s.SegmentIndexBytes ||
+				times+next.TimeIndexSize > s.SegmentIndexBytes || next.Size > 0 && last-segments[0].Base > math.MaxInt32 {
 				break
 			}
 			size, index, times = size+next.Size, index+next.IndexSize, times+next.TimeIndexSize

@@ -13,8 +13,9 @@ import (
 
 // CleanerSource says how a partition is loaded for the cleaner.
 type CleanerSource struct {
-	Dir           *state.Dir // of the log directory; nil: unknown, and taken for one that was left cleanly
-	IndexInterval int64      // index.interval.bytes and segment.index.bytes, by which a broker makes an index that is missing
+	Dir *state.Dir // of the log directory; nil: unknown, and taken for one that was left cleanly
+	// index.interval.bytes and segment.index.bytes, by which a broker makes an index that is missing
+	IndexInterval int64
 	IndexBytes    int64
 	MaxBatchBytes int64
 	// ExpiredMs is up to when a producer without an open transaction must have been idle to be forgotten, epoch ms.
@@ -37,14 +38,16 @@ type LoadedLog struct {
 }
 
 // LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers,
-// the headers of the active segment. What a start does first is taken for done: segments that the cleaner left unfinished
-// are completed or removed, and indexes made anew where they are missing or make no sense.
+// the headers of the active segment. What a start does first is taken for done: segments that the cleaner left
+// unfinished are completed or removed, and indexes made anew where they are missing or make no sense.
 func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource) (*LoadedLog, error) {
 	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
-	options := state.LoadOptions{HighWatermark: src.Watermark, Clean: src.Dir == nil || src.Dir.Marker != nil, Compacted: true,
-		Records: src.Records}
-	opts := LoadOptions{Clean: true, Interval: src.IndexInterval, IndexBytes: src.IndexBytes, MaxBatchBytes: src.MaxBatchBytes,
-		Stop: func() bool { return ctx.Err() != nil }}
+	options := state.LoadOptions{HighWatermark: src.Watermark, Clean: src.Dir == nil || src.Dir.Marker != nil,
+		Compacted: true,
+		Records:   src.Records}
+	opts := LoadOptions{Clean: true, Interval: src.IndexInterval, IndexBytes: src.IndexBytes,
+		MaxBatchBytes: src.MaxBatchBytes,
+		Stop:          func() bool { return ctx.Err() != nil }}
 	if start, ok := src.Dir.Offset(format.KindLogStartOffsetCheckpoint, tp); ok {
 		options.LogStart, opts.LogStart = &start, start
 	}
@@ -63,8 +66,9 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	if refused == nil {
 		refused = producers.Refused
 	}
-	l := &LoadedLog{Open: producers.Open(), Refused: refused, Completed: completed, CleanerLog: CleanerLog{StartOffset: producers.LogStart,
-		EndOffset: producers.LogEnd, HighWatermark: producers.HighWatermark, StableOffset: producers.LastStable}}
+	l := &LoadedLog{Open: producers.Open(), Refused: refused, Completed: completed,
+		CleanerLog: CleanerLog{StartOffset: producers.LogStart,
+			EndOffset: producers.LogEnd, HighWatermark: producers.HighWatermark, StableOffset: producers.LastStable}}
 	for _, seg := range opened.segments {
 		s, err := loadCleanerSegment(seg)
 		if err != nil {
@@ -84,8 +88,8 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	return l, nil
 }
 
-// openForCleaner opens the segments as a start does, up to where it recovers the log. Where a start fails, or splits a segment, they are
-// opened as they lie on disk, and refused says why it fails.
+// openForCleaner opens the segments as a start does, up to where it recovers the log. Where a start fails, or splits a
+// segment, they are opened as they lie on disk, and refused says why it fails.
 func openForCleaner(p *logdir.Partition, opts *LoadOptions) (l *loader, refused, err error) {
 	l = &loader{dir: newFolder(p, nil), opts: opts}
 	if err = l.openAll(); err == nil && l.onDisk() {
@@ -125,11 +129,14 @@ func (l *loader) openAll() error {
 
 // onDisk reports whether all logs are whole files that are there.
 func (l *loader) onDisk() bool {
-	return len(l.segments) > 0 && !slices.ContainsFunc(l.segments, func(s *segment) bool { return s.log.src == nil || s.log.from != 0 })
+	return len(l.segments) > 0 && !slices.ContainsFunc(l.segments, func(s *segment) bool {
+		return s.log.src == nil ||
+			s.log.from != 0
+	})
 }
 
-// arranged is the directory as the loader leaves it, without what it has written anew; and how many unfinished files of the cleaner
-// were put in their place or removed.
+// arranged is the directory as the loader leaves it, without what it has written anew; and how many unfinished files of
+// the cleaner were put in their place or removed.
 func (l *loader) arranged(p *logdir.Partition) (q *logdir.Partition, completed int) {
 	names := map[*logdir.File]string{}
 	for name, f := range l.dir.files {

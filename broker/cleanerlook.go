@@ -74,7 +74,8 @@ var results = sync.Pool{New: func() any { return &runResult{} }}
 
 // eachLooked looks at the batches of a segment from a position on, with so many workers, and hands them to fold in
 // order.
-func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *looker, b *looked, r *runResult), fold func(b *looked) error) error {
+func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *looker, b *looked, r *runResult),
+	fold func(b *looked) error) error {
 	return seg.Log.View(func(data []byte) error {
 		ctx, cancel := context.WithCancel(c.ctx)
 		defer cancel()

@@ -22,9 +22,10 @@ type Round struct {
 	// RecordsRead and BytesRead are the cleaner's own counts, by which records of batches that go unread do not count.
 	RecordsRead, RecordsKept int64
 	BytesRead, BytesKept     int64
-	Exact                    bool  // whether BytesKept is exact: nothing has to be compressed again
-	EmptyBatches             int64 // batches without records that are kept for the state of producers, or for the last offset
-	NewHorizons              int64 // batches that get a delete horizon
+	Exact                    bool // whether BytesKept is exact: nothing has to be compressed again
+	// batches without records that are kept for the state of producers, or for the last offset
+	EmptyBatches int64
+	NewHorizons  int64 // batches that get a delete horizon
 	// NextHorizonMs is the earliest delete horizon of what stays, epoch ms; NeverForced if there is none.
 	NextHorizonMs int64
 	// WrongCRC counts batches whose checksum does not match, at which a cleaner does not look. FirstWrong is the first.
@@ -124,7 +125,8 @@ func stopAt(seg *CleanerSegment, pos int64, err error) error {
 }
 
 // eachBatch goes through the batches of a segment as the cleaner's reader does (ByteBufferLogInputStream).
-func eachBatch(ctx context.Context, seg *CleanerSegment, progress func(bytes int64), take func(b *format.Batch) error) error {
+func eachBatch(ctx context.Context, seg *CleanerSegment, progress func(bytes int64),
+	take func(b *format.Batch) error) error {
 	if progress == nil {
 		progress = func(int64) {}
 	}
@@ -158,7 +160,8 @@ func decodeStrictly(b *format.Batch, data []byte, pos int64) error {
 	case err != nil:
 		return err
 	case b.Magic < 0 || b.Magic > 2:
-		return &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)), Err: format.ErrValue}
+		return &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)),
+			Err: format.ErrValue}
 	case b.Magic == 2 && b.Size() < format.BatchHeaderSize:
 		return &format.Error{What: "batch length", Pos: pos + 8, Want: "at least 49",
 			Got: strconv.FormatInt(b.Size()-format.LogOverhead, 10), Err: format.ErrValue}
@@ -405,16 +408,19 @@ func (c *cleaning) keep(seg *CleanerSegment, b *looked, out *fate, marker bool) 
 	case out.tombstone || marker:
 		c.round.NextHorizonMs = min(c.round.NextHorizonMs, b.BaseTimestamp)
 	}
-	return c.write(seg, b.Pos, format.BatchRef{Size: out.size, BaseOffset: out.base, LastOffset: out.last, MaxTimestampMs: out.maxMs}, out.exact)
+	return c.write(seg, b.Pos, format.BatchRef{Size: out.size, BaseOffset: out.base, LastOffset: out.last,
+		MaxTimestampMs: out.maxMs}, out.exact)
 }
 
 // keepEmpty writes the header of a batch alone.
 func (c *cleaning) keepEmpty(seg *CleanerSegment, b *format.Batch) error {
 	if b.Legacy() {
-		return stopAt(seg, b.Pos, &format.Error{What: "batch", Pos: b.Pos, Want: "magic 2, to keep it without records", Got: "magic " + strconv.Itoa(int(b.Magic)), Err: format.ErrValue})
+		return stopAt(seg, b.Pos, &format.Error{What: "batch", Pos: b.Pos, Want: "magic 2, to keep it without records",
+			Got: "magic " + strconv.Itoa(int(b.Magic)), Err: format.ErrValue})
 	}
 	c.round.EmptyBatches++
-	return c.write(seg, b.Pos, format.BatchRef{Size: format.BatchHeaderSize, BaseOffset: b.BaseOffset, LastOffset: b.LastOffset, MaxTimestampMs: b.MaxTimestamp}, true)
+	return c.write(seg, b.Pos, format.BatchRef{Size: format.BatchHeaderSize, BaseOffset: b.BaseOffset,
+		LastOffset: b.LastOffset, MaxTimestampMs: b.MaxTimestamp}, true)
 }
 
 func (c *cleaning) write(seg *CleanerSegment, pos int64, ref format.BatchRef, exact bool) error {
@@ -435,7 +441,8 @@ type output struct {
 }
 
 func newOutput(base int64, s *CleanerSettings) output {
-	return output{after: SegmentAfter{Base: base, Exact: true}, index: format.NewIndexBuilder(base, s.IndexInterval), settings: s}
+	return output{after: SegmentAfter{Base: base, Exact: true}, index: format.NewIndexBuilder(base, s.IndexInterval),
+		settings: s}
 }
 
 const (
@@ -450,7 +457,8 @@ func (o *output) append(ref format.BatchRef, exact bool) error {
 	o.after.Size += ref.Size
 	o.after.Exact = o.after.Exact && exact
 	if rel := ref.LastOffset - o.after.Base; rel < 0 || rel > math.MaxInt32 {
-		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " + strconv.FormatInt(o.after.Base, 10),
+		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " +
+			strconv.FormatInt(o.after.Base, 10),
 			Got: strconv.FormatInt(ref.LastOffset, 10), Err: format.ErrOffsetOverflow}
 	}
 	entries, times := len(o.index.OffsetIndexBytes())/offsetEntrySize, len(o.index.TimeIndexBytes())/timeEntrySize
@@ -458,8 +466,10 @@ func (o *output) append(ref format.BatchRef, exact bool) error {
 		return err
 	}
 	most := int(o.settings.SegmentIndexBytes) // a time index keeps one entry back for when it is closed
-	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize || times >= most/timeEntrySize-1) {
-		return &format.Error{What: "index", Pos: ref.Pos, Want: "no more than segment.index.bytes (" + strconv.Itoa(most) + ")",
+	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize ||
+		times >= most/timeEntrySize-1) {
+		return &format.Error{What: "index", Pos: ref.Pos, Want: "no more than segment.index.bytes (" + strconv.Itoa(most) +
+			")",
 			Got: "one more entry", Err: format.ErrValue}
 	}
 	return nil

@@ -107,7 +107,8 @@ func NewAnalyzer(partitions []*logdir.Partition, cluster *state.Cluster, options
 }
 
 // Checkpoints are those that the cleaner goes by.
-var Checkpoints = []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
+var Checkpoints = []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint,
+	format.KindCleanerOffsetCheckpoint}
 
 // Problems are what could not be read of the checkpoints beside the partitions.
 func (a *Analyzer) Problems() []logdir.Problem {
@@ -135,7 +136,8 @@ func (a *Analyzer) look(ctx context.Context, p *logdir.Partition, asked bool, re
 		res.Skipped = fmt.Sprintf("%s: %s.", p.Display, why)
 		return nil
 	}
-	r := &Report{Partition: p, Settings: readSettings(a.settings[p.Parent], p, a.options.DedupeBytes), now: a.options.NowMs}
+	r := &Report{Partition: p, Settings: readSettings(a.settings[p.Parent], p, a.options.DedupeBytes),
+		now: a.options.NowMs}
 	dir := a.cluster.Dirs.Of(p.Parent)
 	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
 	_, known := dir.Offset(format.KindCleanerOffsetCheckpoint, tp)
@@ -146,12 +148,14 @@ func (a *Analyzer) look(ctx context.Context, p *logdir.Partition, asked bool, re
 	r.model = r.Settings.model(a.options.MaxBatchBytes)
 	var err error
 	r.Log, err = broker.LoadCleanerLog(ctx, p, broker.CleanerSource{
-		Dir: dir, IndexInterval: r.model.IndexInterval, IndexBytes: r.model.SegmentIndexBytes, MaxBatchBytes: a.options.MaxBatchBytes,
-		ExpiredMs: a.expiredMs(&r.Settings), Records: a.records,
+		Dir: dir, IndexInterval: r.model.IndexInterval, IndexBytes: r.model.SegmentIndexBytes,
+		MaxBatchBytes: a.options.MaxBatchBytes,
+		ExpiredMs:     a.expiredMs(&r.Settings), Records: a.records,
 		Watermark: func(start, end int64) int64 {
 			watermark, source, missing := a.options.Watermark.Of(a.settings[p.Parent].Image, dir, tp, start, end)
 			if r.WatermarkSource = source; missing {
-				r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; the log end is taken for it.")
+				r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; "+
+					"the log end is taken for it.")
 			}
 			return watermark
 		}})
@@ -192,7 +196,8 @@ func (a *Analyzer) round(ctx context.Context, r *Report) error {
 		life = &lifeWatch{key: a.options.Key}
 	}
 	if r.Range.DirtyBytes > 0 {
-		job := broker.CleanJob{Settings: r.model, Range: &r.Range, NowMs: r.now, Jobs: a.options.Jobs, Progress: a.options.Progress}
+		job := broker.CleanJob{Settings: r.model, Range: &r.Range, NowMs: r.now, Jobs: a.options.Jobs,
+			Progress: a.options.Progress}
 		if life != nil {
 			job.Watch = life.see
 		}
@@ -267,7 +272,8 @@ func (r *Report) limitReason() string {
 	case broker.LimitTransaction:
 		if len(r.Log.Open) > 0 {
 			t := r.Log.Open[0]
-			return fmt.Sprintf("producer %d, epoch %d, has had a transaction open since offset %d", t.ProducerID, t.ProducerEpoch, t.CurrentTxnFirstOffset)
+			return fmt.Sprintf("producer %d, epoch %d, has had a transaction open since offset %d", t.ProducerID,
+				t.ProducerEpoch, t.CurrentTxnFirstOffset)
 		}
 		return "a transaction's marker is above the high watermark"
 	case broker.LimitWatermark:

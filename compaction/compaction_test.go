@@ -50,7 +50,8 @@ func TestWhatStopsACleaner(t *testing.T) {
 	} {
 		r := report(t, fixture.Damaged(t, recipe), Options{CleanedTo: CleanedTo{Given: true, Offset: -1}})
 		stop := r.Round.Stops
-		if (stop != nil) != want.stops || stop != nil && (stop.Segment != want.segment || stop.Pos != want.position) || r.Would == want.stops {
+		if (stop != nil) != want.stops || stop != nil && (stop.Segment != want.segment || stop.Pos != want.position) ||
+			r.Would == want.stops {
 			t.Errorf("%s: %+v, would %v", recipe, stop, r.Would)
 		}
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), want.warning) {
@@ -68,7 +69,8 @@ func writeKeyed(t *testing.T, name string) string {
 	for base := int64(0); base < 6; base += 3 {
 		var log []byte
 		for i, key := range [][]byte{[]byte("a"), []byte("a"), nil} {
-			log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: base + int64(i), TimestampMs: nowMs - 1000, Key: key, Value: []byte("v")}}})
+			log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: base + int64(i),
+				TimestampMs: nowMs - 1000, Key: key, Value: []byte("v")}}})
 		}
 		if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, format.KindLog)), log, 0o644); err != nil {
 			t.Fatal(err)
@@ -82,7 +84,10 @@ func TestRecordsWithoutKeysAreSaidToBeLost(t *testing.T) {
 	if removed := r.removed(); removed.NoKey != 1 || removed.Superseded != 1 || r.Round.RecordsKept != 1 {
 		t.Errorf("%+v, %d kept", removed, r.Round.RecordsKept)
 	}
-	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "1 record without a key will be lost") }) {
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
+		return strings.Contains(w,
+			"1 record without a key will be lost")
+	}) {
 		t.Errorf("%q", r.Warnings)
 	}
 }
@@ -96,7 +101,8 @@ func TestTheLifeAndTheCensusOfKeys(t *testing.T) {
 	if !slices.Equal(fates, []Fate{FateSuperseded, FateKept, FateAbove, FateAbove}) || r.Life[0].SupersededBy != 1 {
 		t.Errorf("%+v", r.Life)
 	}
-	if c := r.Census; c.Unique != 1 || c.Records != 4 || c.NoKey != 2 || string(c.Top[0].Key) != "a" || c.Top[0].Records != 4 {
+	if c := r.Census; c.Unique != 1 || c.Records != 4 || c.NoKey != 2 || string(c.Top[0].Key) != "a" ||
+		c.Top[0].Records != 4 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -120,8 +126,8 @@ func TestWhatAStartDoesFirst(t *testing.T) {
 		bases   []int64
 		warning string
 	}{
-		"leftover-swap":             {[]int64{0, 32, 64}, "left 3 files unfinished"},
-		"leftover-swap-covers-two":  {[]int64{0, 64}, "left 1 file unfinished when the broker stopped. A start puts it in place"},
+		"leftover-swap": {[]int64{0, 32, 64}, "left 3 files unfinished"}, "leftover-swap-covers-two": {[]int64{0, 64},
+			"left 1 file unfinished when the broker stopped. A start puts it in place"},
 		"leftover-swap-and-cleaned": {[]int64{0, 32, 64}, "left 2 files unfinished"},
 		"leftover-cleaned":          {[]int64{0, 32, 64}, "left 3 files unfinished"},
 	} {
@@ -138,7 +144,8 @@ func TestWhatAStartDoesFirst(t *testing.T) {
 		}
 	}
 	for _, recipe := range []string{"txnindex-lastoffset-below-base", "index-missing"} {
-		sound, r := report(t, fixture.Dir(t, recipeBase(t, recipe)), Options{}), report(t, fixture.Damaged(t, recipe), Options{})
+		sound, r := report(t, fixture.Dir(t, recipeBase(t, recipe)), Options{}),
+			report(t, fixture.Damaged(t, recipe), Options{})
 		for i := range r.Log.Segments {
 			got, want := r.Log.Segments[i], sound.Log.Segments[i]
 			if got.TimeIndexSize == 0 || got.Size != want.Size || !slices.Equal(got.Aborted, want.Aborted) {

@@ -44,7 +44,8 @@ func (w *lifeWatch) see(seg *broker.CleanerSegment, b *format.Batch, rec *format
 	if !bytes.Equal(rec.Key, w.key) || rec.Key == nil {
 		return
 	}
-	r := KeyRecord{Segment: seg.Base, Offset: rec.Offset, TimestampMs: rec.Timestamp, ValueSize: int64(rec.ValueSize), Fate: fates[v], SupersededBy: by}
+	r := KeyRecord{Segment: seg.Base, Offset: rec.Offset, TimestampMs: rec.Timestamp, ValueSize: int64(rec.ValueSize),
+		Fate: fates[v], SupersededBy: by}
 	if rec.Value == nil && b.HasDeleteHorizon() {
 		horizon := b.BaseTimestamp
 		r.HorizonMs = &horizon

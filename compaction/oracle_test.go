@@ -36,7 +36,8 @@ func TestOracleBrokerCleans(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	properties := func(backoffMs int) string {
-		return fixture.BrokerProperties(1, port, []string{data}, "log.cleaner.backoff.ms="+strconv.Itoa(backoffMs), "log.cleaner.threads=1")
+		return fixture.BrokerProperties(1, port, []string{data}, "log.cleaner.backoff.ms="+strconv.Itoa(backoffMs),
+			"log.cleaner.threads=1")
 	}
 	config := filepath.Join(dir, "server.properties")
 	if err := os.WriteFile(config, []byte(properties(3600_000)), 0o644); err != nil {
@@ -65,7 +66,8 @@ func TestOracleBrokerCleans(t *testing.T) {
 			continue
 		}
 		for _, s := range r.Round.After {
-			for kind, size := range map[format.Kind]int64{format.KindLog: s.Size, format.KindOffsetIndex: s.IndexSize, format.KindTimeIndex: s.TimeIndexSize} {
+			for kind, size := range map[format.Kind]int64{format.KindLog: s.Size, format.KindOffsetIndex: s.IndexSize,
+				format.KindTimeIndex: s.TimeIndexSize} {
 				name := filepath.Join(r.Partition.Path, format.SegmentFileName(s.Base, kind))
 				info, err := os.Stat(name)
 				if err != nil || info.Size() != size {
@@ -113,7 +115,8 @@ func look(t *testing.T, data string) []*Report {
 	}
 	partitions, asked, _ := Partitions(set)
 	now := time.Now().UnixMilli()
-	a, err := NewAnalyzer(partitions, state.OpenCluster(set, nil), Options{NowMs: now, PresentMs: now, MaxBatchBytes: 1 << 28, Jobs: 2})
+	a, err := NewAnalyzer(partitions, state.OpenCluster(set, nil), Options{NowMs: now, PresentMs: now,
+		MaxBatchBytes: 1 << 28, Jobs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func readSettings(s *state.Settings, p *logdir.Partition, dedupeBytes int64) Set
 		out.SegmentBytes = internal
 	}
 	if dedupeBytes > 0 {
-		out.DedupeBuffer = state.Setting{Value: strconv.FormatInt(dedupeBytes, 10), Source: state.FromFlag, Key: "dedupe-buffer"}
+		out.DedupeBuffer = state.Setting{Value: strconv.FormatInt(dedupeBytes, 10), Source: state.FromFlag,
+			Key: "dedupe-buffer"}
 	}
 	out.Assumed = out.CleanupPolicy.Source == state.FromDefault && out.CleanupPolicy.Where == "" &&
 		(s.Image == nil || s.Image.Topic(p.Topic) == nil)
@@ -69,7 +70,9 @@ func (s *Settings) model(maxBatchBytes int64) *broker.CleanerSettings {
 	return &broker.CleanerSettings{
 		Compact: s.compacts(), Enabled: s.CleanerEnable.Bool(), MinLagMs: s.MinLagMs.Int(), MaxLagMs: s.MaxLagMs.Int(),
 		MinDirtyRatio: decimal(s.MinDirtyRatio), DeleteRetentionMs: s.DeleteRetentionMs.Int(),
-		SegmentBytes: s.SegmentBytes.Int(), SegmentIndexBytes: s.SegmentIndexBytes.Int(), IndexInterval: s.IndexInterval.Int(),
-		DedupeBytes: s.DedupeBuffer.Int(), Threads: s.Threads.Int(), LoadFactor: decimal(s.LoadFactor), MaxBatchBytes: maxBatchBytes,
+		SegmentBytes: s.SegmentBytes.Int(), SegmentIndexBytes: s.SegmentIndexBytes.Int(),
+		IndexInterval: s.IndexInterval.Int(),
+		DedupeBytes:   s.DedupeBuffer.Int(), Threads: s.Threads.Int(), LoadFactor: decimal(s.LoadFactor),
+		MaxBatchBytes: maxBatchBytes,
 	}
 }

@@ -50,7 +50,8 @@ func (r *Report) answer() string {
 	case r.Would:
 		return "A cleaner takes it now: " + render.Escaped(r.Reason) + "."
 	case r.CleanAt != nil:
-		return fmt.Sprintf("A cleaner takes it from %s UTC on, not now: %s.", render.Minute(*r.CleanAt), render.Escaped(r.Reason))
+		return fmt.Sprintf("A cleaner takes it from %s UTC on, not now: %s.", render.Minute(*r.CleanAt),
+			render.Escaped(r.Reason))
 	}
 	return "No cleaner takes it now: " + render.Escaped(r.Reason) + "."
 }
@@ -66,7 +67,8 @@ func (r *Report) rangeRows() [][]string {
 		from = "by the checkpoint"
 	}
 	rows := [][]string{{"clean", span(r.Log.StartOffset, g.FirstDirty), render.Bytes(g.CleanBytes), from}}
-	rows = append(rows, []string{"dirty", span(g.FirstDirty, g.CleanTo), render.Bytes(g.DirtyBytes), percent(g.Ratio()) + " dirty"})
+	rows = append(rows, []string{"dirty", span(g.FirstDirty, g.CleanTo), render.Bytes(g.DirtyBytes), percent(g.Ratio()) +
+		" dirty"})
 	rest := int64(0)
 	for _, seg := range r.Log.Segments {
 		if seg.Base >= g.CleanTo {
@@ -103,7 +105,8 @@ func (r *Report) appendRound(dst []byte, theme render.Theme, width int) []byte {
 		if s.Removed.NoKey > 0 {
 			noKey = theme.Bad(noKey)
 		}
-		table.Row(strconv.FormatInt(s.Base, 10), render.Bytes(s.Size), render.Count(s.Records), render.Count(s.Kept), count(s.Removed.Superseded),
+		table.Row(strconv.FormatInt(s.Base, 10), render.Bytes(s.Size), render.Count(s.Records), render.Count(s.Kept),
+			count(s.Removed.Superseded),
 			count(s.Removed.Tombstone), count(s.Removed.Aborted), count(s.Removed.Marker), noKey, becomes)
 	}
 	dst = table.Append(dst, "")
@@ -148,8 +151,10 @@ func (r *Report) roundSentences() []string {
 	if !round.Exact {
 		about = "about "
 	}
-	out := []string{fmt.Sprintf("One round keeps %s of %s and %s%s of %s, and cleans up to offset %d: %s in the dirty part, %s of the %s that the "+
-		"offset map may have.", render.Count(round.RecordsKept), render.Plural(all, "record", "records"), about, render.Bytes(round.BytesKept),
+	out := []string{fmt.Sprintf("One round keeps %s of %s and %s%s of %s, and cleans up to offset %d: %s in the dirty "+
+		"part, %s of the %s that the "+
+		"offset map may have.", render.Count(round.RecordsKept), render.Plural(all, "record", "records"), about,
+		render.Bytes(round.BytesKept),
 		render.Bytes(round.BytesRead), round.EndOffset, render.Plural(round.Keys, "unique key", "unique keys"),
 		render.Bytes(round.Keys*broker.OffsetMapEntry), render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry))}
 	if round.EmptyBatches > 0 {
@@ -157,10 +162,11 @@ func (r *Report) roundSentences() []string {
 			stays(round.EmptyBatches)))
 	}
 	if round.NewHorizons > 0 {
-		out = append(out, fmt.Sprintf("%s a delete horizon: tombstones and markers in them can go in a round after %s UTC that finds the log dirty again.",
-			gets(round.NewHorizons), render.Minute(r.now+r.model.DeleteRetentionMs)))
+		out = append(out, fmt.Sprintf("%s a delete horizon: tombstones and markers in them can go in a round after %s UTC "+
+			"that finds the log dirty again.", gets(round.NewHorizons), render.Minute(r.now+r.model.DeleteRetentionMs)))
 	} else if round.NextHorizonMs != broker.NeverForced {
-		out = append(out, fmt.Sprintf("Tombstones and markers that stay can go from %s UTC on.", render.Minute(round.NextHorizonMs)))
+		out = append(out, fmt.Sprintf("Tombstones and markers that stay can go from %s UTC on.",
+			render.Minute(round.NextHorizonMs)))
 	}
 	return out
 }
@@ -198,8 +204,8 @@ func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Paylo
 		return dst
 	}
 	topic, decoder := schema.TopicFor(r.Partition.Name), keyDecoder(payload)
-	dst = append(dst, fmt.Sprintf("\n%s of %s in the whole log\n", render.Plural(r.Census.Unique, "unique key", "unique keys"),
-		render.Plural(r.Census.Records, "record", "records"))...)
+	dst = append(dst, fmt.Sprintf("\n%s of %s in the whole log\n", render.Plural(r.Census.Unique, "unique key",
+		"unique keys"), render.Plural(r.Census.Records, "record", "records"))...)
 	if len(r.Census.Top) == 0 {
 		return dst
 	}
@@ -211,8 +217,8 @@ func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Paylo
 		if k.Tombstone {
 			last = "deleted"
 		}
-		table.Row(render.Count(k.Records), render.Bytes(k.Bytes), strconv.FormatInt(k.First, 10), strconv.FormatInt(k.Last, 10), last,
-			keyText(decoder, topic, k.Key, payload))
+		table.Row(render.Count(k.Records), render.Bytes(k.Bytes), strconv.FormatInt(k.First, 10),
+			strconv.FormatInt(k.Last, 10), last, keyText(decoder, topic, k.Key, payload))
 	}
 	return table.Append(dst, "")
 }
@@ -224,8 +230,8 @@ func (r *Report) header() []string {
 	if s.Assumed {
 		policy = "cleanup.policy \"compact\" (assumed)"
 	}
-	parts := []string{policy, "min.cleanable.dirty.ratio " + s.MinDirtyRatio.Value + " (" + sourceOf(s.MinDirtyRatio) + ")",
-		duration("delete.retention.ms", s.DeleteRetentionMs)}
+	parts := []string{policy, "min.cleanable.dirty.ratio " + s.MinDirtyRatio.Value + " (" + sourceOf(s.MinDirtyRatio) +
+		")", duration("delete.retention.ms", s.DeleteRetentionMs)}
 	if s.MinLagMs.Int() > 0 {
 		parts = append(parts, duration("min.compaction.lag.ms", s.MinLagMs))
 	}
@@ -286,15 +292,18 @@ func (r *Report) summaryCells(theme render.Theme) []string {
 	if r.Log.CleanedTo != nil {
 		cleaned = strconv.FormatInt(*r.Log.CleanedTo, 10)
 	}
-	return []string{place, render.Escaped(r.Partition.Name), percent(r.Range.Ratio()), render.Bytes(r.Range.CleanBytes), render.Bytes(r.Range.DirtyBytes),
-		cleaned, strconv.FormatInt(r.Log.EndOffset, 10), what}
+	return []string{place, render.Escaped(r.Partition.Name), percent(r.Range.Ratio()), render.Bytes(r.Range.CleanBytes),
+		render.Bytes(r.Range.DirtyBytes), cleaned, strconv.FormatInt(r.Log.EndOffset, 10), what}
 }
 
 // Columns are those of the table form.
 func Columns() []render.Column {
-	return []render.Column{{Name: "place", Right: true}, {Name: "partition"}, {Name: "cleaned to", Right: true}, {Name: "first dirty", Right: true},
-		{Name: "uncleanable", Right: true}, {Name: "limit"}, {Name: "clean bytes", Right: true}, {Name: "cleanable bytes", Right: true},
-		{Name: "ratio", Right: true}, {Name: "now"}, {Name: "clean at"}, {Name: "records", Right: true}, {Name: "kept", Right: true},
+	return []render.Column{{Name: "place", Right: true}, {Name: "partition"}, {Name: "cleaned to", Right: true},
+		{Name: "first dirty", Right: true},
+		{Name: "uncleanable", Right: true}, {Name: "limit"}, {Name: "clean bytes", Right: true},
+		{Name: "cleanable bytes", Right: true},
+		{Name: "ratio", Right: true}, {Name: "now"}, {Name: "clean at"}, {Name: "records", Right: true},
+		{Name: "kept", Right: true},
 		{Name: "bytes kept", Right: true}, {Name: "why"}}
 }
 
@@ -318,5 +327,6 @@ func (r *Report) Cells(theme render.Theme) []string {
 	}
 	return []string{place, render.Escaped(r.Partition.Name), cleaned, strconv.FormatInt(r.Range.FirstDirty, 10),
 		strconv.FormatInt(r.Range.FirstUncleanable, 10), string(r.Range.Limit), strconv.FormatInt(r.Range.CleanBytes, 10),
-		strconv.FormatInt(r.Range.DirtyBytes, 10), percent(r.Range.Ratio()), now, at, read, kept, bytes, render.Escaped(r.Reason)}
+		strconv.FormatInt(r.Range.DirtyBytes, 10), percent(r.Range.Ratio()), now, at, read, kept, bytes,
+		render.Escaped(r.Reason)}
 }

@@ -10,14 +10,15 @@ import (
 // warn collects what is wrong, and what makes the answer uncertain.
 func (r *Report) warn() {
 	if r.Range.Reset != "" {
-		r.warnf("The cleaner's checkpoint %d makes no sense (%s): a broker begins anew at the log start offset %d.", *r.Log.CleanedTo, r.Range.Reset, r.Log.StartOffset)
+		r.warnf("The cleaner's checkpoint %d makes no sense (%s): a broker begins anew at the log start offset %d.",
+			*r.Log.CleanedTo, r.Range.Reset, r.Log.StartOffset)
 	}
 	if r.Log.Refused != nil {
 		r.warnf("A broker does not load this partition (%v), and so does not clean it; kseg verify says more.", r.Log.Refused)
 	}
 	if n := r.Log.Completed; n > 0 {
-		r.warnf("The cleaner left %s unfinished when the broker stopped. A start puts %s in place or removes %[2]s first; this is of after that.",
-			render.Plural(int64(n), "file", "files"), itOrThem(n))
+		r.warnf("The cleaner left %s unfinished when the broker stopped. A start puts %s in place or removes %[2]s first; "+
+			"this is of after that.", render.Plural(int64(n), "file", "files"), itOrThem(n))
 	}
 	r.warnOfDelay()
 	if r.Round != nil {
@@ -32,25 +33,30 @@ func (r *Report) warnf(text string, args ...any) {
 func (r *Report) warnOfRound() {
 	round := r.Round
 	if n := r.removed().NoKey; n > 0 {
-		r.warnf("%s without a key will be lost: the cleaner drops what has none. Was the topic's cleanup.policy changed to compact? Change it back before it comes.",
-			render.Plural(n, "record", "records"))
+		r.warnf("%s without a key will be lost: the cleaner drops what has none. Was the topic's cleanup.policy changed to "+
+			"compact? Change it back before it comes.", render.Plural(n, "record", "records"))
 	}
 	if round.WrongCRC > 0 {
-		r.warnf("%s to be cleaned, the first in segment %d at byte %d, %s a wrong checksum, at which the cleaner does not look; %s "+
-			"written anew with a right one, and the damage will not show any more.", render.Plural(round.WrongCRC, "batch", "batches"),
+		r.warnf("%s to be cleaned, the first in segment %d at byte %d, %s a wrong checksum, at which the cleaner does not "+
+			"look; %s written anew with a right one, and the damage will not show any more.",
+			render.Plural(round.WrongCRC, "batch", "batches"),
 			round.FirstWrong.Segment, round.FirstWrong.Pos, has(round.WrongCRC), countOf(round.Rewritten))
 	}
 	if round.MapFull {
-		r.warnf("The offset map is full: %s of memory hold %s keys, and there are more. This round ends at offset %d, and more must follow; "+
-			"log.cleaner.dedupe.buffer.size is %s for %s.", render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry), render.Count(r.model.MapKeys()),
+		r.warnf("The offset map is full: %s of memory hold %s keys, and there are more. This round ends at offset %d, and "+
+			"more must follow; "+
+			"log.cleaner.dedupe.buffer.size is %s for %s.", render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry),
+			render.Count(r.model.MapKeys()),
 			round.EndOffset, render.Bytes(r.model.DedupeBytes), render.Plural(r.model.Threads, "thread", "threads"))
 	}
 	switch stop := round.Stops; {
 	case stop == nil:
 	case stop.Splits:
-		r.warnf("The offsets of segment %d do not fit into one (%v): the broker splits it and begins the round anew.", stop.Segment, stop)
+		r.warnf("The offsets of segment %d do not fit into one (%v): the broker splits it and begins the round anew.",
+			stop.Segment, stop)
 	default:
-		r.warnf("The cleaner gives up on this partition in segment %d at byte %d (%v). It counts as uncleanable (uncleanable-partitions-count) until the broker starts "+
+		r.warnf("The cleaner gives up on this partition in segment %d at byte %d (%v). It counts as uncleanable "+
+			"(uncleanable-partitions-count) until the broker starts "+
 			"again, and grows; kseg verify and kseg explain say more of the damage.", stop.Segment, stop.Pos, stop)
 	}
 }
@@ -107,9 +113,12 @@ func (r *Report) warnOfDelay() {
 	if r.Range.FirstDirty == r.Log.StartOffset {
 		came = "the cleaner had never come"
 	}
-	r.warnf("By its records' times the log has been dirty enough since %s; %s and %s later %s. Its thread is dead (log-cleaner.log says why; "+
-		"time-since-last-run-ms grows), it was off (log.cleaner.enable), it has given up on this partition, or it is busy with others.",
-		render.Minute(sinceMs), render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late), came)
+	r.warnf("By its records' times the log has been dirty enough since %s; %s and %s later %s. Its thread is dead "+
+		"(log-cleaner.log says why; "+
+		"time-since-last-run-ms grows), it was off (log.cleaner.enable), it has given up on this partition, or it is busy "+
+		"with others.",
+		render.Minute(sinceMs), render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late),
+		came)
 }
 
 // filthySince is when the ratio first went above its limit, by the first timestamp of the segment after the one that

@@ -1,5 +1,5 @@
-// Package groups shows what __consumer_offsets and __share_group_state say: the groups, what they have committed, how far that
-// is behind the logs, and what happened to it.
+// Package groups shows what __consumer_offsets and __share_group_state say: the groups, what they have committed, how
+// far that is behind the logs, and what happened to it.
 package groups
 
 import (
@@ -67,8 +67,8 @@ type Line struct {
 // HasOffset is false for a share group that has not begun.
 func (l *Line) HasOffset() bool { return l.Share == nil || l.Offset >= 0 }
 
-// Lag is how many offsets lie between the committed one and the log's end, less those that a share group is done with already
-// (KIP-1226); negative if the committed one is beyond.
+// Lag is how many offsets lie between the committed one and the log's end, less those that a share group is done with
+// already (KIP-1226); negative if the committed one is beyond.
 func (l *Line) Lag() (int64, bool) {
 	lag := l.Log.End - l.Offset
 	if l.Share != nil {
@@ -174,8 +174,9 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 			in.listed[p] = true
 			continue
 		}
-		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg, Err: fmt.Errorf("%s: it lies in no partition of %s; name one, or a log directory",
-			o.Arg, offsetsTopic)})
+		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg,
+			Err: fmt.Errorf("%s: it lies in no partition of %s; name one, or a log directory",
+				o.Arg, offsetsTopic)})
 	}
 	for _, p := range partitions {
 		switch {
@@ -207,12 +208,14 @@ func (in *Inputs) list(p *logdir.Partition) bool {
 	return !gone
 }
 
-// Bytes lists the coordinators' partitions, and is how much there is to read. One without a segment is a problem, and left out.
+// Bytes lists the coordinators' partitions, and is how much there is to read. One without a segment is a problem, and
+// left out.
 func (in *Inputs) Bytes() (sum int64) {
 	for _, list := range []*[]*logdir.Partition{&in.Offsets, &in.Share} {
 		*list = slices.DeleteFunc(*list, func(p *logdir.Partition) bool {
 			if in.list(p) && len(p.Segments) == 0 {
-				in.Problems = append(in.Problems, logdir.Problem{Display: p.Display, Err: fmt.Errorf("%s: it has no segment", p.Display)})
+				in.Problems = append(in.Problems, logdir.Problem{Display: p.Display,
+					Err: fmt.Errorf("%s: it has no segment", p.Display)})
 			}
 			return len(p.Segments) == 0
 		})
@@ -234,9 +237,15 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 		}
 	}
 	logs := make([]*state.OffsetsLog, len(in.Offsets))
-	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) { logs[i] = state.FoldOffsets(p, in.foldOptions(ctx, p, &o)) })
+	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) {
+		logs[i] = state.FoldOffsets(p,
+			in.foldOptions(ctx, p, &o))
+	})
 	shares := make([]*state.ShareLog, len(in.Share))
-	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) { shares[i] = state.FoldShareState(p, in.foldOptions(ctx, p, &o)) })
+	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) {
+		shares[i] = state.FoldShareState(p,
+			in.foldOptions(ctx, p, &o))
+	})
 	if ctx.Err() != nil {
 		return r
 	}
@@ -269,7 +278,8 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 // foldOptions fold a partition from its log start offset to the point that is asked for.
 func (in *Inputs) foldOptions(ctx context.Context, p *logdir.Partition, o *Options) state.OffsetsOptions {
 	start, _ := in.cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, topicPartition(p))
-	return state.OffsetsOptions{From: start, Until: o.At, Progress: o.Progress, Stop: func() bool { return ctx.Err() != nil }}
+	return state.OffsetsOptions{From: start, Until: o.At, Progress: o.Progress,
+		Stop: func() bool { return ctx.Err() != nil }}
 }
 
 func topicPartition(p *logdir.Partition) state.TopicPartition {
@@ -312,7 +322,8 @@ func furthest[L any](r *Report, logs []L, about func(L) (*logdir.Partition, int6
 			best[p.PartitionDir.Partition] = i
 			p, other = other, p
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and goes as far or further", p.Display, other.Display))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and goes as far or further",
+			p.Display, other.Display))
 	}
 	var kept []L
 	for i, l := range logs {
@@ -330,7 +341,8 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 		if !o.wantsTopic(c.Topic) {
 			continue
 		}
-		line := &Line{CommittedOffset: c, Recreated: in.recreated(&c), Source: l.Partition.Name, Unsure: l.Unsure(c.Record.Offset)}
+		line := &Line{CommittedOffset: c, Recreated: in.recreated(&c), Source: l.Partition.Name,
+			Unsure: l.Unsure(c.Record.Offset)}
 		line.ExpiresMs, line.Expires = g.ExpiresAt(&c, o.RetentionMs)
 		group.Lines = append(group.Lines, line)
 	}
@@ -338,8 +350,8 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 	byName[g.ID] = group
 	if n, known := in.partitions(); known {
 		if own := state.OffsetsPartition(g.ID, n); own != l.Partition.PartitionDir.Partition {
-			r.Notes = append(r.Notes, fmt.Sprintf("group %s is in %s, though it belongs into %s-%d: its coordinator does not know what is here",
-				g.ID, l.Partition.Name, offsetsTopic, own))
+			r.Notes = append(r.Notes, fmt.Sprintf("group %s is in %s, though it belongs into %s-%d: its coordinator does not "+
+				"know what is here", g.ID, l.Partition.Name, offsetsTopic, own))
 		}
 	}
 }
@@ -374,9 +386,11 @@ func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareL
 				in.elsewhere(r, s.Group)
 			}
 		}
-		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s.Record.Offset), CommittedOffset: state.CommittedOffset{
-			Group: s.Group, Topic: topic, TopicID: s.TopicID, Partition: s.Partition, Offset: s.StartOffset, LeaderEpoch: s.LeaderEpoch,
-			CommitMs: s.WriteMs, ExpireMs: -1, Record: s.Record, ProducerID: -1}})
+		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s.Record.Offset),
+			CommittedOffset: state.CommittedOffset{
+				Group: s.Group, Topic: topic, TopicID: s.TopicID, Partition: s.Partition, Offset: s.StartOffset,
+				LeaderEpoch: s.LeaderEpoch,
+				CommitMs:    s.WriteMs, ExpireMs: -1, Record: s.Record, ProducerID: -1}})
 	}
 }
 
@@ -389,8 +403,8 @@ func nameIn(list []state.SharePartition, s *state.ShareState) string {
 	return list[i].Topic
 }
 
-// partitions is how many __consumer_offsets has; known is false if the metadata does not tell, and then it is Kafka's default, or what is
-// here.
+// partitions is how many __consumer_offsets has; known is false if the metadata does not tell, and then it is Kafka's
+// default, or what is here.
 func (in *Inputs) partitions() (n int32, known bool) {
 	if in.image != nil {
 		if t := in.image.Topic(offsetsTopic); t != nil && len(t.Partitions) > 0 {
@@ -411,8 +425,8 @@ func (in *Inputs) noteAbsent(r *Report, byName map[string]*Group, o *Options) {
 			continue
 		}
 		if in.holds(name) {
-			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition of %s is here and has nothing of it; --history tells whether it ever had",
-				name, offsetsTopic))
+			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition of %s is here and has nothing of it; "+
+				"--history tells whether it ever had", name, offsetsTopic))
 			continue
 		}
 		in.elsewhere(r, name)
@@ -422,8 +436,8 @@ func (in *Inputs) noteAbsent(r *Report, byName map[string]*Group, o *Options) {
 // noteCleaner tells that the past of a compacted log is not whole.
 func (in *Inputs) noteCleaner(r *Report, p *logdir.Partition, at state.Point) {
 	if offset, cleaned := in.cleanedTo(p); at.Given && cleaned && (at.IsTime || at.Offset < offset) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was committed again later is not known as of then",
-			p.Name, offset))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was committed again "+
+			"later is not known as of then", p.Name, offset))
 	}
 }
 

@@ -70,7 +70,8 @@ func TestWhereCommitsStand(t *testing.T) {
 		lag    int64
 		out    string
 	}
-	tests := []place{{"beyond", 11, -1, "beyond_log_end"}, {"below", 4, 6, "below_log_start"}, {"start", 5, 5, ""}, {"inside", 7, 3, ""}, {"end", 10, 0, ""}}
+	tests := []place{{"beyond", 11, -1, "beyond_log_end"}, {"below", 4, 6, "below_log_start"}, {"start", 5, 5, ""},
+		{"inside", 7, 3, ""}, {"end", 10, 0, ""}}
 	for _, test := range tests {
 		records = append(records, commit(test.group, "t", 0, test.offset, nil))
 	}
@@ -99,7 +100,8 @@ func TestWhereCommitsStand(t *testing.T) {
 
 func TestLag(t *testing.T) {
 	line := func(offset int64, share *state.ShareState) *Line {
-		return &Line{CommittedOffset: state.CommittedOffset{Offset: offset}, Share: share, Log: state.LogBounds{End: 10}, HasLog: true}
+		return &Line{CommittedOffset: state.CommittedOffset{Offset: offset}, Share: share, Log: state.LogBounds{End: 10},
+			HasLog: true}
 	}
 	for _, test := range []struct {
 		line  *Line
@@ -116,7 +118,8 @@ func TestLag(t *testing.T) {
 			t.Errorf("%+v: %d, %v", test.line, lag, known)
 		}
 	}
-	g := &Group{Lines: []*Line{line(4, nil), line(12, nil), {CommittedOffset: state.CommittedOffset{Pending: true}, HasLog: true}}}
+	g := &Group{Lines: []*Line{line(4, nil), line(12, nil), {CommittedOffset: state.CommittedOffset{Pending: true},
+		HasLog: true}}}
 	if sum, known, _ := g.Lag(); sum != 6 || !known {
 		t.Errorf("a group's lag is %d, %v: what is beyond the end or pending does not count", sum, known)
 	}
@@ -133,7 +136,8 @@ func TestRecreatedTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := state.OpenCluster(set, nil).Settings(nil).Image.Topic("clicks").ID
-	write(t, filepath.Join(dir, "__consumer_offsets-0"), 0, commit("old", "clicks", 0, 3, &format.UUID{1}), commit("same", "clicks", 0, 3, &now),
+	write(t, filepath.Join(dir, "__consumer_offsets-0"), 0, commit("old", "clicks", 0, 3, &format.UUID{1}),
+		commit("same", "clicks", 0, 3, &now),
 		commit("silent", "clicks", 0, 3, nil), commit("unknown", "gone", 0, 3, &format.UUID{1}))
 	r := run(t, Options{Groups: []string{"old", "same", "silent", "unknown"}}, dir)
 	for _, g := range r.Groups {
@@ -167,11 +171,13 @@ func TestAbsentGroups(t *testing.T) {
 	write(t, filepath.Join(dir, "__consumer_offsets-12"), 0, commit("my-group", "t", 0, 1, nil))
 	for _, test := range []struct{ group, partition, note string }{
 		{"my-group", "", ""},
-		{"spec-g", "__consumer_offsets-1", "group spec-g is in __consumer_offsets-1, which is not among the inputs (if __consumer_offsets has 50"},
+		{"spec-g", "__consumer_offsets-1", "group spec-g is in __consumer_offsets-1, which is not among the inputs (if " +
+			"__consumer_offsets has 50"},
 		{"*-g", "", ""},
 	} {
 		r := run(t, Options{Groups: []string{test.group}}, dir)
-		if (len(r.Elsewhere) > 0) != (test.partition != "") || test.partition != "" && r.Elsewhere[0].Partition != test.partition {
+		if (len(r.Elsewhere) > 0) != (test.partition != "") || test.partition != "" &&
+			r.Elsewhere[0].Partition != test.partition {
 			t.Errorf("%s: %+v", test.group, r.Elsewhere)
 		}
 		if !strings.HasPrefix(strings.Join(r.Notes, "\n"), test.note) {

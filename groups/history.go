@@ -16,8 +16,8 @@ type Event struct {
 	Source string
 }
 
-// History folds the partitions one after the other and emits what happened to the groups asked for, in the order of each log.
-// Of the report only the logs and notes are filled.
+// History folds the partitions one after the other and emits what happened to the groups asked for, in the order of
+// each log. Of the report only the logs and notes are filled.
 func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Report {
 	r := &Report{}
 	for _, p := range in.Offsets {
@@ -35,7 +35,8 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 		l := state.FoldOffsets(p, fold)
 		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
 		if offset, cleaned := in.cleanedTo(p); cleaned {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was superseded below is gone", p.Name, offset))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was superseded "+
+				"below is gone", p.Name, offset))
 		}
 		if ctx.Err() != nil {
 			break
@@ -74,7 +75,8 @@ func (e *Event) AppendText(dst []byte, theme render.Theme, several bool) []byte 
 	case state.EventPending, state.EventAborted:
 		what = theme.Look(what)
 	}
-	dst = fmt.Appendf(dst, "@%d  %s  %s  %s", e.At.Offset, theme.Dim(render.Instant(e.At.TimestampMs)), what, render.Escaped(e.Group))
+	dst = fmt.Appendf(dst, "@%d  %s  %s  %s", e.At.Offset, theme.Dim(render.Instant(e.At.TimestampMs)), what,
+		render.Escaped(e.Group))
 	if e.Topic != "" {
 		dst = fmt.Appendf(dst, "  %s-%d  %s", render.Escaped(e.Topic), e.TopicPartition, e.move())
 	}
@@ -136,7 +138,8 @@ func (e *Event) members() string {
 	if len(e.Members) == 0 {
 		return "no members"
 	}
-	text := render.Plural(int64(len(e.Members)), "member", "members") + ": " + strings.Join(e.Members[:min(few, len(e.Members))], ", ")
+	text := render.Plural(int64(len(e.Members)), "member", "members") + ": " +
+		strings.Join(e.Members[:min(few, len(e.Members))], ", ")
 	if len(e.Members) > few {
 		text += ", …"
 	}
@@ -180,12 +183,13 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 }
 
 // EventCSV are the columns of -o csv with --history.
-var EventCSV = []string{"source", "record_offset", "timestamp", "event", "group", "type", "topic", "partition", "before", "after", "jump", "leader_epoch",
-	"producer_id", "epoch", "members"}
+var EventCSV = []string{"source", "record_offset", "timestamp", "event", "group", "type", "topic", "partition",
+	"before", "after", "jump", "leader_epoch", "producer_id", "epoch", "members"}
 
 // EventColumns are those of -o table with --history.
 func EventColumns() []render.Column {
-	return []render.Column{{Name: "source"}, {Name: "record", Right: true}, {Name: "time"}, {Name: "event"}, {Name: "group"}, {Name: "topic"},
+	return []render.Column{{Name: "source"}, {Name: "record", Right: true}, {Name: "time"}, {Name: "event"},
+		{Name: "group"}, {Name: "topic"},
 		{Name: "partition", Right: true}, {Name: "before", Right: true}, {Name: "after", Right: true}, {Name: "who"}}
 }
 
@@ -201,6 +205,6 @@ func (e *Event) Row() []string {
 	if e.After != nil {
 		after = strconv.FormatInt(e.After.Offset, 10)
 	}
-	return []string{e.Source, strconv.FormatInt(e.At.Offset, 10), render.Instant(e.At.TimestampMs), e.What, render.Escaped(e.Group),
-		render.Escaped(e.Topic), partition, before, after, e.who()}
+	return []string{e.Source, strconv.FormatInt(e.At.Offset, 10), render.Instant(e.At.TimestampMs), e.What,
+		render.Escaped(e.Group), render.Escaped(e.Topic), partition, before, after, e.who()}
 }

@@ -140,12 +140,14 @@ func appendLine(dst []byte, g *Group, l *Line) []byte {
 }
 
 // CSV are the columns of -o csv: a row a committed offset.
-var CSV = []string{"group", "type", "topic", "partition", "offset", "log_start_offset", "log_end_offset", "lag", "out_of_range", "pending",
+var CSV = []string{"group", "type", "topic", "partition", "offset", "log_start_offset", "log_end_offset", "lag",
+	"out_of_range", "pending",
 	"leader_epoch", "metadata", "commit_timestamp", "expires_at", "producer_id", "source", "record_offset", "unsure"}
 
 // Columns are those of -o table: a row a committed offset; a group without any has one all the same.
 func Columns() []render.Column {
-	return []render.Column{{Name: "group"}, {Name: "type"}, {Name: "state"}, {Name: "epoch", Right: true}, {Name: "members", Right: true},
+	return []render.Column{{Name: "group"}, {Name: "type"}, {Name: "state"}, {Name: "epoch", Right: true},
+		{Name: "members", Right: true},
 		{Name: "topic"}, {Name: "partition", Right: true}, {Name: "committed", Right: true}, {Name: "log start", Right: true},
 		{Name: "log end", Right: true}, {Name: "lag", Right: true}, {Name: "remark"}, {Name: "leader epoch", Right: true},
 		{Name: "committed at"}, {Name: "expires"}, {Name: "source"}, {Name: "record", Right: true}, {Name: "unsure"}}
@@ -172,9 +174,12 @@ func (r *Report) Rows(theme render.Theme) [][]string {
 			if l.CommitMs >= 0 {
 				committed = render.Instant(l.CommitMs)
 			}
-			rows = append(rows, append(append([]string{}, start...), render.Escaped(l.topicTitle()), strconv.Itoa(int(l.Partition)),
-				number(l.Offset, l.HasOffset()), number(l.Log.Start, l.HasLog), number(l.Log.End, l.HasLog), number(lag, known), l.remark(theme),
-				number(int64(l.LeaderEpoch), l.LeaderEpoch >= 0), committed, expires, l.Source, number(l.Record.Offset, true), unsureText(l.Unsure, theme)))
+			rows = append(rows, append(append([]string{}, start...), render.Escaped(l.topicTitle()),
+				strconv.Itoa(int(l.Partition)),
+				number(l.Offset, l.HasOffset()), number(l.Log.Start, l.HasLog), number(l.Log.End, l.HasLog), number(lag, known),
+				l.remark(theme),
+				number(int64(l.LeaderEpoch), l.LeaderEpoch >= 0), committed, expires, l.Source, number(l.Record.Offset, true),
+				unsureText(l.Unsure, theme)))
 		}
 	}
 	return rows

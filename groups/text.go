@@ -42,7 +42,8 @@ func (r *Report) AppendText(dst []byte, s Style) []byte {
 		}
 		dst = appendLines(dst, lines[:shown], s)
 		if shown < len(lines) {
-			dst = fmt.Appendf(dst, "  … %s more: --group, --topic, or -o table|json|csv\n", render.Count(int64(len(lines)-shown)))
+			dst = fmt.Appendf(dst, "  … %s more: --group, --topic, or -o table|json|csv\n",
+				render.Count(int64(len(lines)-shown)))
 		}
 	}
 	if s.All {
@@ -72,7 +73,8 @@ func (r *Report) answer(theme render.Theme) string {
 			}
 		}
 	}
-	parts := []string{render.Plural(int64(len(r.Groups)), "group", "groups"), render.Plural(int64(commits), "committed offset", "committed offsets")}
+	parts := []string{render.Plural(int64(len(r.Groups)), "group", "groups"),
+		render.Plural(int64(commits), "committed offset", "committed offsets")}
 	if pending > 0 {
 		parts = append(parts, theme.Look(render.Count(int64(pending))+" pending"))
 	}
@@ -107,7 +109,8 @@ func (r *Report) appendGroups(dst []byte, s Style) []byte {
 		if g.HasRecord {
 			record = "@" + strconv.FormatInt(g.Record.Offset, 10)
 		}
-		table.Row(render.Escaped(g.ID), string(g.Kind), orDash(g.State), epoch, strconv.Itoa(len(g.Members)), strconv.Itoa(len(g.Lines)), lagText,
+		table.Row(render.Escaped(g.ID), string(g.Kind), orDash(g.State), epoch, strconv.Itoa(len(g.Members)),
+			strconv.Itoa(len(g.Lines)), lagText,
 			s.Theme.Dim(ago(lastCommit(g), s.NowMs)), record, orDash(g.Source), unsureText(g.Unsure, s.Theme))
 	}
 	return table.Append(dst, "")
@@ -193,7 +196,8 @@ func (l *Line) partitionTitle() string {
 
 func appendLines(dst []byte, lines []*groupLine, s Style) []byte {
 	table := render.NewColumns("nnrrrrwllrl").Fit(s.Theme, 8, 9, 7, 3)
-	head(table, s.Theme, "group", "partition", "committed", "log start", "log end", "lag", "", "committed at", "expires", "record")
+	head(table, s.Theme, "group", "partition", "committed", "log start", "log end", "lag", "", "committed at", "expires",
+		"record")
 	for _, l := range lines {
 		committed, start, end, lagText := "-", "-", "-", "-"
 		if l.HasOffset() {
@@ -216,7 +220,8 @@ func appendLines(dst []byte, lines []*groupLine, s Style) []byte {
 		if l.CommitMs >= 0 {
 			commitAt = render.Minute(l.CommitMs)
 		}
-		table.Row(render.Escaped(l.group.ID), l.partitionTitle(), committed, start, end, lagText, l.remark(s.Theme), commitAt, expires,
+		table.Row(render.Escaped(l.group.ID), l.partitionTitle(), committed, start, end, lagText, l.remark(s.Theme), commitAt,
+			expires,
 			"@"+strconv.FormatInt(l.Record.Offset, 10), unsureText(l.Unsure, s.Theme))
 	}
 	return table.Append(dst, "")
@@ -262,7 +267,8 @@ func (r *Report) appendMembers(dst []byte, s Style) []byte {
 			if m.InstanceID != "" {
 				id += " (instance " + m.InstanceID + ")"
 			}
-			table.Row(render.Escaped(g.ID), render.Escaped(id), render.Escaped(m.ClientID), render.Escaped(m.Host), epoch, r.assignedText(m))
+			table.Row(render.Escaped(g.ID), render.Escaped(id), render.Escaped(m.ClientID), render.Escaped(m.Host), epoch,
+				r.assignedText(m))
 		}
 	}
 	if !any {

@@ -11,7 +11,8 @@ import (
 	"kseg/state"
 )
 
-// fields are what is shown of a thing: what it says, and of a topic how many partitions it has and on how many brokers each.
+// fields are what is shown of a thing: what it says, and of a topic how many partitions it has and on how many brokers
+// each.
 func fields(t state.Thing) []state.Field {
 	list := t.Fields()
 	if topic, ok := t.(*state.Topic); ok {
@@ -94,24 +95,44 @@ type section struct {
 
 // sections are in the order in which they are shown; partitions only where they are asked for, or in trouble.
 var sections = []section{
-	{state.BrokerThing, "brokers", []string{"broker_id", "state", "listeners", "rack", "broker_epoch", "log_dirs"}, "rlwlrl"},
+	{state.BrokerThing, "brokers", []string{"broker_id", "state", "listeners", "rack", "broker_epoch", "log_dirs"},
+		"rlwlrl"},
 	{state.ControllerThing, "controllers", []string{"controller_id", "listeners", "incarnation_id"}, "rwl"},
 	{state.FeatureThing, "features", []string{"name", "feature_level"}, "lr"},
 	{state.TopicThing, "topics", []string{"name", "partitions", "replication_factor", "topic_id"}, "nrrl"},
-	{state.PartitionThing, "partitions", []string{"partition", "state", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"}, "nwrrlll"},
+	{state.PartitionThing, "partitions", []string{"partition", "state", "leader", "leader_epoch", "replicas", "isr",
+		"eligible_leader_replicas"}, "nwrrlll"},
 	{state.ConfigThing, "configs", []string{"resource", "name", "value"}, "nlw"},
 	{state.QuotaThing, "quotas", []string{"entity", "key", "value"}, "nlr"},
-	{state.ACLThing, "ACLs", []string{"principal", "permission_type", "operation", "resource_type", "resource_name", "pattern_type", "host"}, "nlllnll"},
+	{state.ACLThing, "ACLs", []string{"principal", "permission_type", "operation", "resource_type", "resource_name",
+		"pattern_type", "host"}, "nlllnll"},
 	{state.ScramThing, "SCRAM users", []string{"name", "mechanism", "iterations"}, "nlr"},
-	{state.TokenThing, "delegation tokens", []string{"token_id", "owner", "renewers", "expiration_timestamp", "max_timestamp"}, "nnnll"},
+	{state.TokenThing, "delegation tokens", []string{"token_id", "owner", "renewers", "expiration_timestamp",
+		"max_timestamp"}, "nnnll"},
 	{state.ProducerThing, "producer ids", []string{"next_producer_id", "broker_id"}, "rr"},
 }
 
-var headings = map[string]string{"broker_id": "broker", "broker_epoch": "epoch", "log_dirs": "log directories", "controller_id": "controller",
-	"incarnation_id": "incarnation", "feature_level": "level", "replication_factor": "replicas", "topic_id": "topic id",
-	"leader_epoch": "epoch", "eligible_leader_replicas": "ELR", "permission_type": "permission", "resource_type": "resource",
-	"resource_name": "name", "pattern_type": "pattern", "token_id": "token", "expiration_timestamp": "expires", "max_timestamp": "until at most",
-	"next_producer_id": "next id", "isr": "ISR"}
+var headings = map[string]string{
+	"broker_id":                "broker",
+	"broker_epoch":             "epoch",
+	"log_dirs":                 "log directories",
+	"controller_id":            "controller",
+	"incarnation_id":           "incarnation",
+	"feature_level":            "level",
+	"replication_factor":       "replicas",
+	"topic_id":                 "topic id",
+	"leader_epoch":             "epoch",
+	"eligible_leader_replicas": "ELR",
+	"permission_type":          "permission",
+	"resource_type":            "resource",
+	"resource_name":            "name",
+	"pattern_type":             "pattern",
+	"token_id":                 "token",
+	"expiration_timestamp":     "expires",
+	"max_timestamp":            "until at most",
+	"next_producer_id":         "next id",
+	"isr":                      "ISR",
+}
 
 func heading(column string) string {
 	if text, ok := headings[column]; ok {
@@ -181,8 +202,8 @@ func listeners(list []state.Endpoint) string {
 	return render.Escaped(strings.Join(texts, " "))
 }
 
-// trouble says what is wrong with a partition, "" if nothing is. Missing replicas and leaders are nothing wrong where their
-// brokers are fenced: so a cluster looks that was stopped.
+// trouble says what is wrong with a partition, "" if nothing is. Missing replicas and leaders are nothing wrong where
+// their brokers are fenced: so a cluster looks that was stopped.
 func trouble(im *state.Image, p *state.Partition) string {
 	down := 0
 	for _, id := range p.Replicas {
@@ -216,8 +237,8 @@ func situation(im *state.Image, p *state.Partition, theme render.Theme) string {
 	return "in sync"
 }
 
-// troubled are the partitions that something is wrong with, those without a leader first; stopped counts those whose brokers
-// are all fenced.
+// troubled are the partitions that something is wrong with, those without a leader first; stopped counts those whose
+// brokers are all fenced.
 func troubled(im *state.Image) (list []state.Thing, stopped int) {
 	for _, t := range im.Things(state.PartitionThing) {
 		p := t.(*state.Partition)

@@ -11,7 +11,8 @@ import (
 	"kseg/state"
 )
 
-// Diff are the changes from one point of a metadata log to another, in their order. Those that leave all as it was are left out.
+// Diff are the changes from one point of a metadata log to another, in their order. Those that leave all as it was are
+// left out.
 type Diff struct {
 	From, To int64 // offsets of the records behind which the two images stand; -1: before all records
 	Changes  []state.Change
@@ -64,8 +65,8 @@ func verb(c state.Change) string {
 	return "changed"
 }
 
-// delta are the fields that differ; of what was added or removed, all. A credential or hidden value that changed is told
-// without it.
+// delta are the fields that differ; of what was added or removed, all. A credential or hidden value that changed is
+// told without it.
 func delta(c state.Change) (list []fieldChange) {
 	var before, after []state.Field
 	if c.Before != nil {
@@ -159,7 +160,8 @@ func deltaText(c state.Change) string {
 }
 
 // telling are the fields that say most about a thing that is new.
-var telling = []string{"topic_id", "leader", "replicas", "feature_level", "value", "iterations", "expiration_timestamp", "next_producer_id", "broker_epoch"}
+var telling = []string{"topic_id", "leader", "replicas", "feature_level", "value", "iterations", "expiration_timestamp",
+	"next_producer_id", "broker_epoch"}
 
 func addedText(t state.Thing) string {
 	text := ""
@@ -199,10 +201,12 @@ func (d *Diff) AppendJSON(dst []byte) []byte {
 
 // Table has a row a field that changed.
 func (d *Diff) Table() Table {
-	t := Table{Columns: []render.Column{{Name: "offset", Right: true}, {Name: "time"}, {Name: "change"}, {Name: "type"}, {Name: "name"},
+	t := Table{Columns: []render.Column{{Name: "offset", Right: true}, {Name: "time"}, {Name: "change"}, {Name: "type"},
+		{Name: "name"},
 		{Name: "field"}, {Name: "before"}, {Name: "after"}}}
 	for _, c := range d.Changes {
-		start := []string{fmt.Sprint(c.Origin.Offset), render.Instant(c.Origin.TimestampMs), verb(c), string(c.Kind), render.Escaped(thingOf(c).Title())}
+		start := []string{fmt.Sprint(c.Origin.Offset), render.Instant(c.Origin.TimestampMs), verb(c), string(c.Kind),
+			render.Escaped(thingOf(c).Title())}
 		for _, f := range delta(c) {
 			t.Rows = append(t.Rows, append(slices.Clone(start), f.name, cell(f.before), cell(f.after)))
 		}
@@ -221,8 +225,8 @@ type Check struct {
 	Differences []state.Change
 }
 
-// CheckSnapshots holds each snapshot of a metadata log against the fold of what is before it: the snapshot before, if there is
-// one, and the log from there on.
+// CheckSnapshots holds each snapshot of a metadata log against the fold of what is before it: the snapshot before, if
+// there is one, and the log from there on.
 func CheckSnapshots(s Source) ([]Check, error) {
 	if s.Partition == nil {
 		return nil, errors.New(s.Display + ": a file alone cannot be checked; name the directory of the metadata log")
@@ -301,7 +305,8 @@ func AppendCheckText(dst []byte, checks []Check, theme render.Theme) []byte {
 	return dst
 }
 
-var differenceWords = map[string]string{"added": "only in the snapshot", "removed": "only in the log", "changed": "log → snapshot"}
+var differenceWords = map[string]string{"added": "only in the snapshot", "removed": "only in the log",
+	"changed": "log → snapshot"}
 
 // AppendCheckJSON appends an object a snapshot.
 func AppendCheckJSON(dst []byte, checks []Check) []byte {
@@ -317,7 +322,8 @@ func AppendCheckJSON(dst []byte, checks []Check) []byte {
 			o.Open("")
 			o.Str("type", string(d.Kind))
 			o.Str("name", thingOf(d).Title())
-			o.Str("what", map[string]string{"added": "only_in_snapshot", "removed": "only_in_log", "changed": "other_values"}[verb(d)])
+			o.Str("what", map[string]string{"added": "only_in_snapshot", "removed": "only_in_log",
+				"changed": "other_values"}[verb(d)])
 			o.OpenArray("fields")
 			for _, f := range delta(d) {
 				o.Open("")
@@ -337,9 +343,11 @@ func AppendCheckJSON(dst []byte, checks []Check) []byte {
 
 // CheckTable has a row a snapshot.
 func CheckTable(checks []Check) Table {
-	t := Table{Columns: []render.Column{{Name: "snapshot"}, {Name: "result"}, {Name: "base"}, {Name: "differences", Right: true}, {Name: "why"}}}
+	t := Table{Columns: []render.Column{{Name: "snapshot"}, {Name: "result"}, {Name: "base"},
+		{Name: "differences", Right: true}, {Name: "why"}}}
 	for _, c := range checks {
-		t.Rows = append(t.Rows, []string{c.Snapshot, c.Result, orDash(c.Base), fmt.Sprint(len(c.Differences)), render.Escaped(c.Why)})
+		t.Rows = append(t.Rows, []string{c.Snapshot, c.Result, orDash(c.Base), fmt.Sprint(len(c.Differences)),
+			render.Escaped(c.Why)})
 	}
 	return t
 }

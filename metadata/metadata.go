@@ -1,6 +1,6 @@
-// Package metadata shows what the cluster's metadata log folds to: the image that a broker has of its cluster (KIP-500), as
-// of its end or of any record before, what changed from one record to another, whether its snapshots are what the log before
-// them adds up to, and where the partitions on disk and those in the image differ.
+// Package metadata shows what the cluster's metadata log folds to: the image that a broker has of its cluster
+// (KIP-500), as of its end or of any record before, what changed from one record to another, whether its snapshots are
+// what the log before them adds up to, and where the partitions on disk and those in the image differ.
 package metadata
 
 import (
@@ -88,8 +88,8 @@ type Source struct {
 	Dir       *logdir.LogDir // nil: not known
 }
 
-// Sources are the metadata logs among the operands and beside them, and the snapshots and segments given as files. Problems
-// are operands that lead to none.
+// Sources are the metadata logs among the operands and beside them, and the snapshots and segments given as files.
+// Problems are operands that lead to none.
 func Sources(set *logdir.Set, gentle *logdir.Gentle) (sources []Source, problems []logdir.Problem) {
 	for _, o := range set.Operands {
 		f := o.File
@@ -149,7 +149,8 @@ func (s Source) offsetAfter(ms int64) (int64, error) {
 }
 
 // Newest folds all sources and returns the one that goes furthest, up to the point. The others are told in notes.
-func Newest(sources []Source, at state.Point) (best Source, image *state.Image, notes []string, problems []logdir.Problem) {
+func Newest(sources []Source, at state.Point) (best Source, image *state.Image, notes []string,
+	problems []logdir.Problem) {
 	for _, s := range sources {
 		im, err := s.fold(at, state.FoldOptions{})
 		if err != nil {

@@ -54,13 +54,15 @@ func TestCheckSnapshots(t *testing.T) {
 		want   string // results, in the order of the snapshots
 		why    string // of the last one
 	}{
-		"sound":            {nil, "unchecked same", ""},
-		"the first alone":  {func(log string) { os.Remove(filepath.Join(log, second)) }, "unchecked", "it is where the log begins"},
+		"sound": {nil, "unchecked same", ""},
+		"the first alone": {func(log string) { os.Remove(filepath.Join(log, second)) }, "unchecked",
+			"it is where the log begins"},
 		"the second alone": {func(log string) { os.Remove(filepath.Join(log, first)) }, "same", ""},
 		"a bit of it":      {func(log string) { flip(t, filepath.Join(log, second), 200) }, "unchecked damaged", "checksum"},
-		"a bit of the log": {func(log string) { flip(t, filepath.Join(log, "00000000000000000000.log"), 300) }, "unchecked unchecked",
-			"offsets are missing before it"},
-		"no log": {func(log string) { os.Truncate(filepath.Join(log, "00000000000000000000.log"), 0) }, "unchecked unchecked", "the log ends at offset"},
+		"a bit of the log": {func(log string) { flip(t, filepath.Join(log, "00000000000000000000.log"), 300) },
+			"unchecked unchecked", "offsets are missing before it"},
+		"no log": {func(log string) { os.Truncate(filepath.Join(log, "00000000000000000000.log"), 0) }, "unchecked unchecked",
+			"the log ends at offset"},
 		"of later": {func(log string) {
 			os.Rename(filepath.Join(log, second), filepath.Join(log, "00000000000000000113-0000000001.checkpoint"))
 		}, "unchecked differs", ""},
@@ -96,7 +98,8 @@ func TestChanges(t *testing.T) {
 		a, err := Changes(source, at(110), at(middle), Filter{})
 		b, err2 := Changes(source, at(middle), at(119), Filter{})
 		if err != nil || err2 != nil || len(a.Changes)+len(b.Changes) != len(all.Changes) {
-			t.Errorf("%d changes up to %d and %d after it, %d in all; %v %v", len(a.Changes), middle, len(b.Changes), len(all.Changes), err, err2)
+			t.Errorf("%d changes up to %d and %d after it, %d in all; %v %v", len(a.Changes), middle, len(b.Changes),
+				len(all.Changes), err, err2)
 		}
 	}
 	if same, err := Changes(source, at(119), at(119), Filter{}); err != nil || len(same.Changes) > 0 {
@@ -109,7 +112,8 @@ func TestChanges(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	one, nine := int32(1), int32(9)
-	topic := &state.Topic{Name: "orders", Partitions: map[int32]*state.Partition{0: {Topic: "orders", Replicas: []int32{1, 2}}}}
+	topic := &state.Topic{Name: "orders", Partitions: map[int32]*state.Partition{0: {Topic: "orders",
+		Replicas: []int32{1, 2}}}}
 	config := &state.Config{Resource: state.Resource{Type: state.TopicResource, Name: "orders"}}
 	broker := &state.Broker{ID: 1}
 	for _, test := range []struct {

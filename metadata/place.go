@@ -20,8 +20,8 @@ type Misplaced struct {
 	Message   string
 }
 
-// Place compares the log directories of set with an image, as of its log's end. Directories of another cluster, and those that
-// are about to be deleted, set aside or moved, are left out.
+// Place compares the log directories of set with an image, as of its log's end. Directories of another cluster, and
+// those that are about to be deleted, set aside or moved, are left out.
 func Place(set *logdir.Set, im *state.Image, clusterID string) (all []Misplaced, problems []logdir.Problem) {
 	var dirs state.Dirs
 	here := map[int32][]*state.Dir{}
@@ -71,12 +71,14 @@ func onDisk(p *logdir.Partition, d *state.Dir, im *state.Image) (m Misplaced, er
 	t := im.Topic(p.Topic)
 	switch {
 	case t == nil && known && im.Topics()[id] == nil, t == nil && !known:
-		return Misplaced{What: "not_in_image", Message: "the image has no such topic: a broker that starts renames it to -stray"}, nil
+		return Misplaced{What: "not_in_image", Message: "the image has no such topic: a broker that starts renames it to " +
+			"-stray"}, nil
 	case t == nil:
-		return Misplaced{What: "not_in_image", Message: "the image has a topic of this id under another name, " + render.Escaped(im.Topics()[id].Name)}, nil
+		return Misplaced{What: "not_in_image", Message: "the image has a topic of this id under another name, " +
+			render.Escaped(im.Topics()[id].Name)}, nil
 	case known && id != t.ID:
-		return Misplaced{What: "other_topic_id", Message: fmt.Sprintf("it belongs to topic id %s, the image has %s under this name: "+
-			"a broker that starts renames it to -stray", id, t.ID)}, nil
+		return Misplaced{What: "other_topic_id", Message: fmt.Sprintf("it belongs to topic id %s, the image has %s under "+
+			"this name: a broker that starts renames it to -stray", id, t.ID)}, nil
 	}
 	part := t.Partitions[p.PartitionDir.Partition]
 	if part == nil {
@@ -85,8 +87,10 @@ func onDisk(p *logdir.Partition, d *state.Dir, im *state.Image) (m Misplaced, er
 	at := slices.Index(part.Replicas, d.Meta.NodeID)
 	switch {
 	case at < 0:
-		return Misplaced{What: "other_broker", Message: fmt.Sprintf("the image places it on %s, not on broker %d", brokers(part.Replicas), d.Meta.NodeID)}, nil
-	case at < len(part.Directories) && !part.Directories[at].Reserved() && d.Meta.HasDirectoryID && part.Directories[at] != d.Meta.DirectoryID:
+		return Misplaced{What: "other_broker", Message: fmt.Sprintf("the image places it on %s, not on broker %d",
+			brokers(part.Replicas), d.Meta.NodeID)}, nil
+	case at < len(part.Directories) && !part.Directories[at].Reserved() && d.Meta.HasDirectoryID &&
+		part.Directories[at] != d.Meta.DirectoryID:
 		return Misplaced{What: "other_directory", Message: fmt.Sprintf("the image places it in directory %s, this one is %s",
 			part.Directories[at], d.Meta.DirectoryID)}, nil
 	}
@@ -117,8 +121,8 @@ func topicID(p *logdir.Partition) (id format.UUID, known bool, err error) {
 	return meta.TopicID, meta.TopicID != format.UUID{}, nil
 }
 
-// missing are the partitions that the image places in one of the given directories of a broker, and that none of them has. A
-// partition without a directory in the image is missing only if all the broker's directories are given.
+// missing are the partitions that the image places in one of the given directories of a broker, and that none of them
+// has. A partition without a directory in the image is missing only if all the broker's directories are given.
 func missing(dirs []*state.Dir, im *state.Image, node int32) []Misplaced {
 	byID := map[format.UUID]*state.Dir{}
 	onDisk := map[string]bool{}

@@ -15,7 +15,8 @@ type Report struct {
 	ClusterID string // "" if no meta.properties tells
 	Filter    Filter
 	Misplaced []Misplaced
-	// Placed is false if the image was not compared with the disk: it is not that of the log's end, or no log directory was given.
+	// Placed is false if the image was not compared with the disk: it is not that of the log's end, or no log directory
+	// was given.
 	Placed bool
 }
 
@@ -225,9 +226,12 @@ func (r *Report) appendSummary(dst []byte) []byte {
 	return o.Line()
 }
 
-var countNames = map[state.ThingKind]string{state.BrokerThing: "brokers", state.ControllerThing: "controllers", state.FeatureThing: "features",
-	state.TopicThing: "topics", state.PartitionThing: "partitions", state.ConfigThing: "configs", state.QuotaThing: "quotas",
-	state.ACLThing: "acls", state.ScramThing: "scram_users", state.TokenThing: "delegation_tokens", state.ProducerThing: "producer_ids"}
+var countNames = map[state.ThingKind]string{state.BrokerThing: "brokers", state.ControllerThing: "controllers",
+	state.FeatureThing: "features",
+	state.TopicThing:   "topics", state.PartitionThing: "partitions", state.ConfigThing: "configs",
+	state.QuotaThing: "quotas",
+	state.ACLThing:   "acls", state.ScramThing: "scram_users", state.TokenThing: "delegation_tokens",
+	state.ProducerThing: "producer_ids"}
 
 func appendOrigin(o *render.Obj, at state.Origin) {
 	o.IntOrNull("offset", at.Offset, at.Snapshot == "")
@@ -294,7 +298,8 @@ func (r *Report) Tables() []Table {
 				row = append(row, cell(f.Value))
 			}
 			if table.Columns == nil {
-				table.Columns = append(columns, render.Column{Name: "offset"}, render.Column{Name: "time"}, render.Column{Name: "unsure"})
+				table.Columns = append(columns, render.Column{Name: "offset"}, render.Column{Name: "time"},
+					render.Column{Name: "unsure"})
 			}
 			o := t.Origin()
 			unsure := ""
@@ -331,7 +336,8 @@ func (r *Report) OneKind() (kind state.ThingKind, names []string, one bool) {
 
 // Long is what Tables hold as one table, a row a field: for programs that take one header only.
 func (r *Report) Long() Table {
-	long := Table{Columns: []render.Column{{Name: "kind"}, {Name: "name"}, {Name: "field"}, {Name: "value"}, {Name: "offset"}, {Name: "time"}, {Name: "unsure"}}}
+	long := Table{Columns: []render.Column{{Name: "kind"}, {Name: "name"}, {Name: "field"}, {Name: "value"},
+		{Name: "offset"}, {Name: "time"}, {Name: "unsure"}}}
 	for _, kind := range state.ThingKinds {
 		for _, t := range r.things(kind) {
 			unsure := ""
@@ -340,8 +346,8 @@ func (r *Report) Long() Table {
 			}
 			o := t.Origin()
 			for _, f := range fields(t) {
-				long.Rows = append(long.Rows, []string{string(kind), render.Escaped(t.Title()), f.Name, cell(f.Value), strings.TrimPrefix(from(o), "@"),
-					render.Instant(o.TimestampMs), unsure})
+				long.Rows = append(long.Rows, []string{string(kind), render.Escaped(t.Title()), f.Name, cell(f.Value),
+					strings.TrimPrefix(from(o), "@"), render.Instant(o.TimestampMs), unsure})
 			}
 		}
 	}

@@ -129,7 +129,8 @@ func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pendin
 		l.Newer++
 		return
 	default:
-		l.problem(e.offset, fmt.Errorf("the record at offset %d: %w; a coordinator fails to load the partition", e.offset, d.Err))
+		l.problem(e.offset, fmt.Errorf("the record at offset %d: %w; a coordinator fails to load the partition", e.offset,
+			d.Err))
 		return
 	}
 	name, _ := groupOfKey(key)
@@ -157,11 +158,14 @@ func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pendin
 
 func committed(d *schema.Record, at Origin, pending bool, producer int64) CommittedOffset {
 	k, v := d.Key, d.Value
-	c := CommittedOffset{Group: k.Get("group").Text(), Topic: k.Get("topic").Text(), Partition: int32(k.Get("partition").Int()),
-		Offset: v.Get("offset").Int(), LeaderEpoch: -1, Metadata: v.Get("metadata").Text(), CommitMs: v.Get("commitTimestamp").Int(),
+	c := CommittedOffset{Group: k.Get("group").Text(), Topic: k.Get("topic").Text(),
+		Partition: int32(k.Get("partition").Int()),
+		Offset:    v.Get("offset").Int(), LeaderEpoch: -1, Metadata: v.Get("metadata").Text(),
+		CommitMs: v.Get("commitTimestamp").Int(),
 		ExpireMs: -1, Record: at, Pending: pending, ProducerID: producer}
 	if d.Key.Type == offsetCommit {
-		c.LeaderEpoch, c.TopicID, c.ExpireMs = int32(v.Get("leaderEpoch").Int()), v.Get("topicId").UUID(), v.Get("expireTimestamp").Int()
+		c.LeaderEpoch, c.TopicID, c.ExpireMs = int32(v.Get("leaderEpoch").Int()), v.Get("topicId").UUID(),
+			v.Get("expireTimestamp").Int()
 	}
 	return c
 }
@@ -178,7 +182,8 @@ func (g *Group) learn(d *schema.Record) {
 		g.validatedTopology = int32(v.Get("validatedTopologyEpoch").Int())
 	case typ == consumerMember, typ == shareMember, typ == streamsMember:
 		m := g.member(k.Get("memberId").Text())
-		m.InstanceID, m.ClientID, m.Host, m.Rack = v.Get("instanceId").Text(), v.Get("clientId").Text(), v.Get("clientHost").Text(), v.Get("rackId").Text()
+		m.InstanceID, m.ClientID, m.Host, m.Rack = v.Get("instanceId").Text(), v.Get("clientId").Text(),
+			v.Get("clientHost").Text(), v.Get("rackId").Text()
 		m.Subscribed = texts(v.Get("subscribedTopicNames"))
 	case typ == consumerTarget, typ == streamsTarget:
 		g.targetEpoch = int32(v.Get("assignmentEpoch").Int())
@@ -188,10 +193,12 @@ func (g *Group) learn(d *schema.Record) {
 		m.reconciled = v.Get("state").Int() == stableMember[typ]
 		m.Assigned = nil
 		for _, topic := range v.Get("assignedPartitions").Elements() {
-			m.Assigned = append(m.Assigned, Assigned{TopicID: topic.Get("topicId").UUID(), Partitions: topic.Get("partitions").Int32s()})
+			m.Assigned = append(m.Assigned, Assigned{TopicID: topic.Get("topicId").UUID(),
+				Partitions: topic.Get("partitions").Int32s()})
 		}
 		for _, task := range v.Get("activeTasks").Elements() {
-			m.Assigned = append(m.Assigned, Assigned{Topic: task.Get("subtopologyId").Text(), Partitions: task.Get("partitions").Int32s()})
+			m.Assigned = append(m.Assigned, Assigned{Topic: task.Get("subtopologyId").Text(),
+				Partitions: task.Get("partitions").Int32s()})
 		}
 	case typ == streamsTopology:
 		g.topologyEpoch, g.hasTopology = int32(v.Get("epoch").Int()), true
@@ -209,7 +216,8 @@ func (g *Group) learn(d *schema.Record) {
 	}
 }
 
-// stableMember is the state of a member that has what it should have (MemberState.STABLE, of which streams groups have their own).
+// stableMember is the state of a member that has what it should have (MemberState.STABLE, of which streams groups have
+// their own).
 var stableMember = map[int16]int64{consumerAssignment: 0, streamsAssignment: 1}
 
 // kindOfRecord is the kind of group that has records of a type; "" for commits.
@@ -244,8 +252,9 @@ func (g *Group) classic(v schema.Half) {
 	g.Protocol, g.Epoch, g.HasEpoch = v.Get("protocolType").Text(), int32(v.Get("generation").Int()), true
 	g.StateMs, g.hasProtocol = v.Get("currentStateTimestamp").Int(), !v.Get("protocol").IsNull()
 	for _, e := range v.Get("members").Elements() {
-		m := Member{ID: e.Get("memberId").Text(), InstanceID: e.Get("groupInstanceId").Text(), ClientID: e.Get("clientId").Text(),
-			Host: e.Get("clientHost").Text()}
+		m := Member{ID: e.Get("memberId").Text(), InstanceID: e.Get("groupInstanceId").Text(),
+			ClientID: e.Get("clientId").Text(),
+			Host:     e.Get("clientHost").Text()}
 		if g.Protocol == "consumer" {
 			m.Subscribed, m.unread = subscribedTopics(e.Get("subscription").Raw())
 			m.Assigned = assignedPartitions(e.Get("assignment").Raw())
@@ -272,8 +281,8 @@ func sourceTopics(v schema.Half) (topics []string) {
 	return topics
 }
 
-// subscribedTopics are the topics of a ConsumerProtocolSubscription, whose other fields are those of version 0 whatever it
-// says (ClassicGroup.computeSubscribedTopics); unread if it cannot be read.
+// subscribedTopics are the topics of a ConsumerProtocolSubscription, whose other fields are those of version 0 whatever
+// it says (ClassicGroup.computeSubscribedTopics); unread if it cannot be read.
 func subscribedTopics(raw []byte) (topics []string, unread bool) {
 	c := format.NewCursor(raw, 0)
 	c.Int16("version")
@@ -315,16 +324,19 @@ func int32s(raw []byte) (list []int32) {
 }
 
 func (g *Group) shared(v schema.Half) {
-	for _, list := range []struct{ field, state string }{{"initializingTopics", "initializing"}, {"initializedTopics", "initialized"}} {
+	for _, list := range []struct{ field, state string }{{"initializingTopics", "initializing"},
+		{"initializedTopics", "initialized"}} {
 		for _, topic := range v.Get(list.field).Elements() {
 			for _, p := range topic.Get("partitions").Int32s() {
-				g.Shared = append(g.Shared, SharePartition{topic.Get("topicName").Text(), topic.Get("topicId").UUID(), p, list.state})
+				g.Shared = append(g.Shared, SharePartition{topic.Get("topicName").Text(), topic.Get("topicId").UUID(), p,
+					list.state})
 			}
 		}
 	}
 }
 
-// state is the group's state right after its coordinator has loaded it: ConsumerGroup.maybeUpdateGroupState and its like.
+// state is the group's state right after its coordinator has loaded it: ConsumerGroup.maybeUpdateGroupState and its
+// like.
 func (g *Group) state() string {
 	reconciled := true
 	for _, m := range g.Members {
@@ -356,8 +368,8 @@ func (l *OffsetsLog) UnsureGroup(g *Group) bool {
 // DefaultOffsetsRetentionMs is Kafka's default of offsets.retention.minutes.
 const DefaultOffsetsRetentionMs = 7 * 24 * hourMs
 
-// ExpiresAt is when a coordinator with that retention drops a committed offset if nothing changes; false if it never does
-// (OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl).
+// ExpiresAt is when a coordinator with that retention drops a committed offset if nothing changes; false if it never
+// does (OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl).
 func (g *Group) ExpiresAt(c *CommittedOffset, retentionMs int64) (ms int64, ok bool) {
 	base, ok := g.expiryBase(c)
 	switch {
@@ -371,8 +383,8 @@ func (g *Group) ExpiresAt(c *CommittedOffset, retentionMs int64) (ms int64, ok b
 	return base + retentionMs, true
 }
 
-// expiryBase is what the retention counts from; false if the offset is kept as the group is (offsetExpirationCondition and
-// isSubscribedToTopic of ClassicGroup, ConsumerGroup and StreamsGroup; a ShareGroup has neither).
+// expiryBase is what the retention counts from; false if the offset is kept as the group is (offsetExpirationCondition
+// and isSubscribedToTopic of ClassicGroup, ConsumerGroup and StreamsGroup; a ShareGroup has neither).
 func (g *Group) expiryBase(c *CommittedOffset) (ms int64, ok bool) {
 	switch {
 	case g.Kind == ShareKind:
@@ -390,7 +402,8 @@ func (g *Group) expiryBase(c *CommittedOffset) (ms int64, ok bool) {
 	return c.CommitMs, g.Protocol == "consumer" && g.hasProtocol && !unread && !g.subscribes(c.Topic)
 }
 
-// subscribes reports whether members read the topic, as far as the coordinator has worked out what their patterns match.
+// subscribes reports whether members read the topic, as far as the coordinator has worked out what their patterns
+// match.
 func (g *Group) subscribes(topic string) bool {
 	if g.subscribed == nil {
 		g.subscribed = map[string]bool{}

@@ -19,8 +19,8 @@ type GroupEvent struct {
 	Members []string
 }
 
-// The events. A commit that went back is a reset, and so is one without a consumer's leader epoch that sets another offset
-// while a group that uses membership has no member: so do kafka-consumer-groups --reset-offsets and
+// The events. A commit that went back is a reset, and so is one without a consumer's leader epoch that sets another
+// offset while a group that uses membership has no member: so do kafka-consumer-groups --reset-offsets and
 // Admin.alterConsumerGroupOffsets.
 const (
 	EventCommit   = "commit"
@@ -164,8 +164,8 @@ func (h *History) pendingChanged(at Origin, key string, e *entry, aborted bool) 
 	h.Emit(ev)
 }
 
-// groupChanged keeps up with a record that says something of the group itself. Only those of the group and its members are
-// events; what is assigned to whom changes too often.
+// groupChanged keeps up with a record that says something of the group itself. Only those of the group and its members
+// are events; what is assigned to whom changes too often.
 func (h *History) groupChanged(at Origin, g *Group, key string, after *entry) {
 	d, ok := h.decode(key, after)
 	if !ok {

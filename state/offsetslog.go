@@ -45,8 +45,8 @@ type entry struct {
 // noProducer is RecordBatch.NO_PRODUCER_ID.
 const noProducer = -1
 
-// OffsetsLog is what one partition of __consumer_offsets folds to: the last value of each live key, in bytes. It takes as
-// much memory as these.
+// OffsetsLog is what one partition of __consumer_offsets folds to: the last value of each live key, in bytes. It takes
+// as much memory as these.
 type OffsetsLog struct {
 	Partition *logdir.Partition
 	// EndOffset is behind the last record folded.
@@ -80,8 +80,8 @@ type OffsetsOptions struct {
 }
 
 // FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
-// (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit, unless
-// a later commit stands already; a tombstone takes away what is pending too.
+// (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit,
+// unless a later commit stands already; a tombstone takes away what is pending too.
 func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{},
 		holders: map[string]map[int64]bool{}, decoder: schema.NewDecoder()}
@@ -89,7 +89,8 @@ func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 		o.History.log = l
 		l.watch = o.History
 	}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until, progress: o.Progress, stop: o.Stop}
+	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
+		progress: o.Progress, stop: o.Stop}
 	r.read(logsOf(p.All()), l.batch)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
@@ -147,7 +148,8 @@ func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, p
 		}
 		return
 	}
-	e := &entry{typ: typ, value: append([]byte(nil), rec.Value...), offset: rec.Offset, ms: rec.Timestamp, producer: noProducer}
+	e := &entry{typ: typ, value: append([]byte(nil), rec.Value...), offset: rec.Offset, ms: rec.Timestamp,
+		producer: noProducer}
 	if !commit || producer == noProducer {
 		l.set(at, key, e, false)
 		return
@@ -336,7 +338,8 @@ func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch
 	}
 	rec := &r.record
 	for r.records.Reset(b); r.records.Next(rec); {
-		if rec.Offset < r.from || r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime && rec.Timestamp > r.until.TimeMs) {
+		if rec.Offset < r.from || r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime &&
+			rec.Timestamp > r.until.TimeMs) {
 			continue
 		}
 		fn(b, rec)

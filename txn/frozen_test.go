@@ -56,8 +56,8 @@ func TestAnswersOfABroker(t *testing.T) {
 	}
 	for _, c := range j.IDs() {
 		w := want.Transactions[c.ID]
-		if c.Status.String() != w.State || c.ProducerID != w.ProducerID || c.ProducerEpoch != w.Epoch || c.TimeoutMs != w.TimeoutMs ||
-			c.StartMs != w.StartMs || len(c.Partitions) != len(w.Partitions) {
+		if c.Status.String() != w.State || c.ProducerID != w.ProducerID || c.ProducerEpoch != w.Epoch ||
+			c.TimeoutMs != w.TimeoutMs || c.StartMs != w.StartMs || len(c.Partitions) != len(w.Partitions) {
 			t.Errorf("%+v, want %+v", c, w)
 		}
 	}
@@ -139,7 +139,8 @@ func TestManyFinished(t *testing.T) {
 	}
 	r := newPartition(t, batches...).judge(Options{All: true})
 	n := len(r.Finished)
-	if n < 3 || n > 6 || r.Dropped+int64(n) != 20 || r.Finished[n-1].FirstOffset != 57 || r.Finished[0].FirstOffset != 3*r.Dropped {
+	if n < 3 || n > 6 || r.Dropped+int64(n) != 20 || r.Finished[n-1].FirstOffset != 57 ||
+		r.Finished[0].FirstOffset != 3*r.Dropped {
 		t.Errorf("%d dropped, %+v", r.Dropped, r.Finished)
 	}
 	contains(t, text(r), "15 finished transactions before these are not listed")

@@ -8,8 +8,8 @@ import (
 	"kseg/state"
 )
 
-// IDs are the transactional ids that are shown: all that the filters keep if all is set or one is asked for, else those whose
-// transaction is not over for their coordinator.
+// IDs are the transactional ids that are shown: all that the filters keep if all is set or one is asked for, else those
+// whose transaction is not over for their coordinator.
 func (j *Judge) IDs() []*state.CoordinatorTxn {
 	var kept []*state.CoordinatorTxn
 	asked := j.Options.All || len(j.Options.IDs)+len(j.Options.ProducerIDs) > 0
@@ -28,7 +28,8 @@ func (j *Judge) overdue(c *state.CoordinatorTxn) bool {
 
 // IDColumns are those of a table of transactional ids.
 func IDColumns() []render.Column {
-	return []render.Column{{Name: "transactional.id"}, {Name: "state"}, {Name: "producer", Right: true}, {Name: "timeout", Right: true}, {Name: "began"},
+	return []render.Column{{Name: "transactional.id"}, {Name: "state"}, {Name: "producer", Right: true},
+		{Name: "timeout", Right: true}, {Name: "began"},
 		{Name: "partition @record"}, {Name: "partitions"}}
 }
 
@@ -46,7 +47,8 @@ func (j *Judge) IDRows(theme render.Theme) [][]string {
 		if c.Unsure {
 			status += theme.Look(" (unsure)")
 		}
-		rows = append(rows, []string{render.Escaped(c.ID), status, itoa(c.ProducerID) + "/" + itoa(int64(c.ProducerEpoch)), render.Duration(int64(c.TimeoutMs)),
+		rows = append(rows, []string{render.Escaped(c.ID), status, itoa(c.ProducerID) + "/" + itoa(int64(c.ProducerEpoch)),
+			render.Duration(int64(c.TimeoutMs)),
 			began, fmt.Sprintf("%d @%d", c.Partition, c.Offset), render.Escaped(partitionsText(c.Partitions))})
 	}
 	return rows

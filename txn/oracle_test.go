@@ -57,23 +57,25 @@ func described(j *Judge, reports []*Report) string {
 		for _, tp := range c.Partitions {
 			names = append(names, fmt.Sprintf("%s-%d", tp.Topic, tp.Partition))
 		}
-		fmt.Fprintf(&b, "id %s %s %d %d %d [%s]\n", c.ID, c.Status, c.ProducerID, c.ProducerEpoch, c.TimeoutMs, strings.Join(names, ", "))
+		fmt.Fprintf(&b, "id %s %s %d %d %d [%s]\n", c.ID, c.Status, c.ProducerID, c.ProducerEpoch, c.TimeoutMs,
+			strings.Join(names, ", "))
 	}
 	for _, r := range reports {
 		fmt.Fprintf(&b, "stable %s %d\n", r.Partition.Name, r.LastStable)
 		for _, e := range r.producers(&j.Options) {
-			fmt.Fprintf(&b, "producer %s %d %d %d %d %d %d\n", r.Partition.Name, e.ProducerID, e.ProducerEpoch, e.LastSequence, e.TimestampMs,
-				e.CoordinatorEpoch, e.CurrentTxnFirstOffset)
+			fmt.Fprintf(&b, "producer %s %d %d %d %d %d %d\n", r.Partition.Name, e.ProducerID, e.ProducerEpoch, e.LastSequence,
+				e.TimestampMs, e.CoordinatorEpoch, e.CurrentTxnFirstOffset)
 		}
 	}
 	return b.String()
 }
 
-// TestOracleBroker fills a real broker with transactions, stops it, and holds what the files say against what it says when it runs
-// again. Then its coordinator loses its state: what hangs must be what kafka-transactions.sh finds, and the printed commands must
-// end it.
+// TestOracleBroker fills a real broker with transactions, stops it, and holds what the files say against what it says
+// when it runs again. Then its coordinator loses its state: what hangs must be what kafka-transactions.sh finds, and
+// the printed commands must end it.
 func TestOracleBroker(t *testing.T) {
-	java, client := fixture.CompileJava(t, fixture.LoggerSource(t)), fixture.CompileJava(t, filepath.Join("oracle", "Transactions.java"))
+	java, client := fixture.CompileJava(t, fixture.LoggerSource(t)), fixture.CompileJava(t,
+		filepath.Join("oracle", "Transactions.java"))
 	data := filepath.Join(t.TempDir(), "data")
 	properties := fixture.BrokerProperties(1, oraclePort, []string{data}, "log.retention.check.interval.ms=86400000",
 		"log.initial.task.delay.ms=86400000", "group.initial.rebalance.delay.ms=0")
@@ -117,7 +119,8 @@ func TestOracleBroker(t *testing.T) {
 		}
 	}
 	// An empty log is what a coordinator begins with that has lost its own.
-	if err := os.WriteFile(filepath.Join(data, "__transaction_state-0", format.SegmentFileName(0, format.KindLog)), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "__transaction_state-0", format.SegmentFileName(0, format.KindLog)), nil,
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, reports = judged(t, data)
@@ -128,14 +131,14 @@ func TestOracleBroker(t *testing.T) {
 			if tx.Status != Hanging {
 				t.Errorf("%s: %+v does not hang, though nobody knows it", r.Partition.Name, tx)
 			}
-			hang = append(hang, fmt.Sprintf("%s %d %d %d %d %d", r.Partition.Topic, r.Partition.PartitionDir.Partition, tx.ProducerID, tx.ProducerEpoch,
-				tx.CoordinatorEpoch, tx.FirstOffset))
+			hang = append(hang, fmt.Sprintf("%s %d %d %d %d %d", r.Partition.Topic, r.Partition.PartitionDir.Partition,
+				tx.ProducerID, tx.ProducerEpoch, tx.CoordinatorEpoch, tx.FirstOffset))
 			aborts = append(aborts, strings.Replace(r.AbortLine(tx), "HOST:9092", server, 1))
 		}
 	}
 	run(syscall.SIGTERM, func() {
-		out := string(client.Run(t, nil, "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", server, "find-hanging", "--broker-id", "1",
-			"--max-transaction-timeout", "0"))
+		out := string(client.Run(t, nil, "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", server,
+			"find-hanging", "--broker-id", "1", "--max-transaction-timeout", "0"))
 		var found []string
 		for line := range strings.Lines(out) {
 			if f := strings.Fields(line); len(f) == 8 && f[0][0] == 't' {
@@ -154,7 +157,8 @@ func TestOracleBroker(t *testing.T) {
 	_, reports = judged(t, data)
 	for _, r := range reports {
 		if len(r.Open) > 0 || r.LastStable != r.LogEnd {
-			t.Errorf("%s: after the printed commands ran, %+v is open and %d stable of %d", r.Partition.Name, r.Open, r.LastStable, r.LogEnd)
+			t.Errorf("%s: after the printed commands ran, %+v is open and %d stable of %d", r.Partition.Name, r.Open,
+				r.LastStable, r.LogEnd)
 		}
 	}
 	t.Logf("%d open transactions, %d hung and were aborted", open, len(hang))

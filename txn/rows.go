@@ -120,9 +120,12 @@ func offset(c *state.CoordinatorTxn) int64 {
 
 // Columns are those of a table of transactions.
 func Columns() []render.Column {
-	return []render.Column{{Name: "status"}, {Name: "partition"}, {Name: "producer", Right: true}, {Name: "transactional.id"},
-		{Name: "first offset", Right: true}, {Name: "last offset", Right: true}, {Name: "began"}, {Name: "last record"}, {Name: "records", Right: true},
-		{Name: "bytes", Right: true}, {Name: "records after", Right: true}, {Name: "marker", Right: true}, {Name: "coordinator"}, {Name: "unsure"}, {Name: "why"}}
+	return []render.Column{{Name: "status"}, {Name: "partition"}, {Name: "producer", Right: true},
+		{Name: "transactional.id"},
+		{Name: "first offset", Right: true}, {Name: "last offset", Right: true}, {Name: "began"}, {Name: "last record"},
+		{Name: "records", Right: true},
+		{Name: "bytes", Right: true}, {Name: "records after", Right: true}, {Name: "marker", Right: true},
+		{Name: "coordinator"}, {Name: "unsure"}, {Name: "why"}}
 }
 
 // Rows are the rows of the partition's transactions under Columns.
@@ -156,13 +159,17 @@ func (r *Report) cells(t *Transaction, theme render.Theme) []string {
 	} else {
 		marker, coordinator = itoa(t.Marker), "-"
 	}
-	return []string{status, render.Escaped(r.Partition.Name), itoa(t.ProducerID) + "/" + itoa(int64(t.ProducerEpoch)), id, itoa(t.FirstOffset), last,
-		first, latest, itoa(t.Records), itoa(t.Bytes), itoa(t.AfterRecords), marker, coordinator, render.Escaped(cmp.Or(t.Unsure, "-")), why}
+	return []string{status, render.Escaped(r.Partition.Name), itoa(t.ProducerID) + "/" + itoa(int64(t.ProducerEpoch)), id,
+		itoa(t.FirstOffset), last, first, latest, itoa(t.Records), itoa(t.Bytes), itoa(t.AfterRecords), marker, coordinator,
+		render.Escaped(cmp.Or(t.Unsure, "-")), why}
 }
 
 // producers are those that the filters keep, by id.
 func (r *Report) producers(o *Options) []format.ProducerEntry {
-	entries := slices.DeleteFunc(r.Entries(), func(e format.ProducerEntry) bool { return !o.wants(e.ProducerID, r.coordinators.Of(e.ProducerID)) })
+	entries := slices.DeleteFunc(r.Entries(), func(e format.ProducerEntry) bool {
+		return !o.wants(e.ProducerID,
+			r.coordinators.Of(e.ProducerID))
+	})
 	slices.SortFunc(entries, func(a, b format.ProducerEntry) int { return cmp.Compare(a.ProducerID, b.ProducerID) })
 	return entries
 }
@@ -198,8 +205,10 @@ func (r *Report) doubtful(e format.ProducerEntry) bool {
 
 // ProducerColumns are those of a table of producers.
 func ProducerColumns() []render.Column {
-	return []render.Column{{Name: "partition"}, {Name: "producer id", Right: true}, {Name: "epoch", Right: true}, {Name: "last sequence", Right: true},
-		{Name: "last timestamp"}, {Name: "idle", Right: true}, {Name: "coordinator epoch", Right: true}, {Name: "open since", Right: true}, {Name: "transactional.id"}}
+	return []render.Column{{Name: "partition"}, {Name: "producer id", Right: true}, {Name: "epoch", Right: true},
+		{Name: "last sequence", Right: true},
+		{Name: "last timestamp"}, {Name: "idle", Right: true}, {Name: "coordinator epoch", Right: true},
+		{Name: "open since", Right: true}, {Name: "transactional.id"}}
 }
 
 // ProducerRows are the rows of the partition's producers under ProducerColumns.
@@ -216,7 +225,8 @@ func (r *Report) ProducerRows(options *Options, theme render.Theme) [][]string {
 		if len(r.Lost) > 0 && r.doubtful(e) {
 			open += theme.Look(" (unsure)")
 		}
-		rows = append(rows, []string{render.Escaped(r.Partition.Name), itoa(e.ProducerID), itoa(int64(e.ProducerEpoch)), itoa(int64(e.LastSequence)),
+		rows = append(rows, []string{render.Escaped(r.Partition.Name), itoa(e.ProducerID), itoa(int64(e.ProducerEpoch)),
+			itoa(int64(e.LastSequence)),
 			render.Instant(e.TimestampMs), render.Duration(r.nowMs - e.TimestampMs), itoa(int64(e.CoordinatorEpoch)), open, id})
 	}
 	return rows

@@ -9,8 +9,8 @@ import (
 	"kseg/state"
 )
 
-// AppendText appends the report for a reader: where the partition stands, each open transaction with what to do about it, and the
-// finished ones as a table. Lines of prose are broken to width.
+// AppendText appends the report for a reader: where the partition stands, each open transaction with what to do about
+// it, and the finished ones as a table. Lines of prose are broken to width.
 func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	dst = append(dst, theme.Strong(render.Escaped(r.Partition.Display))...)
 	dst = append(dst, '\n')
@@ -22,7 +22,8 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	if len(r.Finished) > 0 {
 		dst = append(dst, '\n')
 		table := render.NewColumns("lrrrnllrrr").Fit(theme, 6, 8, 5, 7)
-		table.Row("status", "producer", "first offset", "last offset", "transactional.id", "began", "took", "records", "size", "marker")
+		table.Row("status", "producer", "first offset", "last offset", "transactional.id", "began", "took", "records", "size",
+			"marker")
 		for i := range r.Finished {
 			table.Row(r.finishedCells(&r.Finished[i], theme)...)
 		}
@@ -96,15 +97,18 @@ func (r *Report) sentences(t *Transaction) []string {
 	out := []string{what}
 	size := "no record of it is left in the log"
 	if t.Seen {
-		size = fmt.Sprintf("%s, %s, up to offset %d, %s", render.Plural(t.Records, "record", "records"), render.Bytes(t.Bytes), t.LastOffset, render.Minute(t.LastMs))
+		size = fmt.Sprintf("%s, %s, up to offset %d, %s", render.Plural(t.Records, "record", "records"),
+			render.Bytes(t.Bytes), t.LastOffset, render.Minute(t.LastMs))
 	}
 	if t.FirstOffset <= r.LastStable {
 		size += "; it holds the last stable offset"
 	}
 	out = append(out, size+fmt.Sprintf("; %s after its first one, which read_committed consumers can't get",
-		render.Plural(t.AfterRecords, "record of others ("+render.Bytes(t.AfterBytes)+")", "records of others ("+render.Bytes(t.AfterBytes)+")")))
+		render.Plural(t.AfterRecords, "record of others ("+render.Bytes(t.AfterBytes)+")",
+			"records of others ("+render.Bytes(t.AfterBytes)+")")))
 	if t.BelowStart {
-		out = append(out, fmt.Sprintf("its first record is below the log start %d: what remembers it is %s", r.LogStart, r.memory()))
+		out = append(out, fmt.Sprintf("its first record is below the log start %d: what remembers it is %s", r.LogStart,
+			r.memory()))
 	}
 	out = append(out, r.reason(t))
 	if t.Unsure != "" {
@@ -156,7 +160,8 @@ func (r *Report) unknown(t *Transaction) string {
 	known := r.coordinators
 	switch {
 	case t.Status == Hanging:
-		return fmt.Sprintf("none of the %s of __transaction_state knows the producer: no marker will come here", render.Plural(int64(known.Count), "partition", "partitions"))
+		return fmt.Sprintf("none of the %s of __transaction_state knows the producer: no marker will come here",
+			render.Plural(int64(known.Count), "partition", "partitions"))
 	case known.Complete():
 		return "no coordinator knows the producer, but it wrote less than a minute ago: look again"
 	}
@@ -167,7 +172,8 @@ func (r *Report) unknown(t *Transaction) string {
 	case len(known.Lost) > 0:
 		text += "offsets of __transaction_state are lost"
 	case known.Count == 0:
-		text += "there is " + render.Plural(int64(len(known.Read)), "partition", "partitions") + " of __transaction_state, and no metadata says how many there should be"
+		text += "there is " + render.Plural(int64(len(known.Read)), "partition", "partitions") +
+			" of __transaction_state, and no metadata says how many there should be"
 	default:
 		text += fmt.Sprintf("%d of %d partitions of __transaction_state are there", len(known.Read), known.Count)
 	}
@@ -186,8 +192,10 @@ func (r *Report) finishedCells(t *Transaction, theme render.Theme) []string {
 	if t.Unsure != "" {
 		status = theme.Look(status + "?")
 	}
-	return []string{status, itoa(t.ProducerID) + "/" + itoa(int64(t.ProducerEpoch)), itoa(t.FirstOffset), itoa(t.LastOffset), id,
-		render.Minute(t.FirstMs), render.Duration(t.MarkerMs - t.FirstMs), render.Count(t.Records), render.Bytes(t.Bytes), itoa(t.Marker)}
+	return []string{status, itoa(t.ProducerID) + "/" + itoa(int64(t.ProducerEpoch)), itoa(t.FirstOffset),
+		itoa(t.LastOffset), id,
+		render.Minute(t.FirstMs), render.Duration(t.MarkerMs - t.FirstMs), render.Count(t.Records), render.Bytes(t.Bytes),
+		itoa(t.Marker)}
 }
 
 // AppendWarnings appends what makes the answer uncertain, a paragraph each.
@@ -216,10 +224,12 @@ func (r *Report) Warnings() []string {
 		if more := len(r.Missing) - most; more > 0 {
 			text += fmt.Sprintf(", and %d more ranges", more)
 		}
-		out = append(out, "offsets "+text+" are lost: transactions may have begun or ended there; kseg verify says where the log is damaged")
+		out = append(out, "offsets "+text+" are lost: transactions may have begun or ended there; kseg verify says where "+
+			"the log is damaged")
 	}
 	if r.Dropped > 0 {
-		out = append(out, fmt.Sprintf("%s before these are not listed: --producer-id or --transactional-id shows those of one producer",
+		out = append(out, fmt.Sprintf("%s before these are not listed: --producer-id or --transactional-id shows those of "+
+			"one producer",
 			render.Plural(r.Dropped, "finished transaction", "finished transactions")))
 	}
 	for _, p := range r.Unusable {
@@ -229,7 +239,8 @@ func (r *Report) Warnings() []string {
 		out = append(out, fmt.Sprintf("a broker gives up loading the partition: %v", r.Refused))
 	}
 	if r.Trusting && r.LogEnd > r.LogStart {
-		out = append(out, "there is no snapshot, and the broker was stopped cleanly: it begins without producers, whatever the log holds; "+
+		out = append(out, "there is no snapshot, and the broker was stopped cleanly: it begins without producers, whatever "+
+			"the log holds; "+
 			"--shutdown unclean shows what the log holds")
 	}
 	return out
@@ -238,7 +249,8 @@ func (r *Report) Warnings() []string {
 // shellWord is a word for a POSIX shell. Kafka's topic names need no quotes.
 func shellWord(text string) string {
 	plain := func(c rune) bool {
-		return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
+		return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("._-", c))
 	}
 	if strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
 		return text

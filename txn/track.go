@@ -71,7 +71,8 @@ func (t *tracker) doubt(lost []state.Lost) {
 			return -1
 		})
 		if n < len(lost) && lost[n].First < f.Marker {
-			f.note("offsets %s are lost, and what was there may have been of this transaction, or a marker", state.LostText(lost[n:n+1]))
+			f.note("offsets %s are lost, and what was there may have been of this transaction, or a marker",
+				state.LostText(lost[n:n+1]))
 		}
 	}
 }
@@ -100,7 +101,8 @@ func (t *tracker) batch(b *format.Batch) {
 	l := t.live[b.ProducerID]
 	if b.Transactional() && b.ProducerID >= 0 {
 		if l == nil {
-			l = &live{Transaction: Transaction{ProducerID: b.ProducerID, FirstOffset: b.BaseOffset, FirstMs: b.BaseTimestamp, Seen: true, CoordinatorEpoch: -1},
+			l = &live{Transaction: Transaction{ProducerID: b.ProducerID, FirstOffset: b.BaseOffset, FirstMs: b.BaseTimestamp,
+				Seen: true, CoordinatorEpoch: -1},
 				beforeRecords: t.allRecords, beforeBytes: t.allBytes}
 			if b.HasDeleteHorizon() {
 				l.FirstMs = b.MaxTimestamp
@@ -157,13 +159,14 @@ func (t *tracker) mark(b *format.Batch) {
 	t.count(l)
 	if r := t.report; len(r.Finished) >= 2*mostFinished {
 		r.Dropped += int64(mostFinished)
-		r.Finished, t.begun = r.Finished[:copy(r.Finished, r.Finished[mostFinished:])], t.begun[:copy(t.begun, t.begun[mostFinished:])]
+		r.Finished, t.begun = r.Finished[:copy(r.Finished, r.Finished[mostFinished:])],
+			t.begun[:copy(t.begun, t.begun[mostFinished:])]
 	}
 	t.report.Finished, t.begun = append(t.report.Finished, l.Transaction), append(t.begun, begun)
 }
 
-// mostFinished is how many finished transactions of a partition are kept at least, so that a log of any length takes so much
-// memory and not more. It is a variable for tests.
+// mostFinished is how many finished transactions of a partition are kept at least, so that a log of any length takes so
+// much memory and not more. It is a variable for tests.
 var mostFinished = 100_000
 
 // count says what others wrote after the beginning.

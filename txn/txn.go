@@ -1,8 +1,10 @@
-// Package txn says which transactions are open in a partition, what holds its last stable offset, and which transactions hang.
+// Package txn says which transactions are open in a partition, what holds its last stable offset, and which
+// transactions hang.
 //
 // What is open comes from the partition as a broker loads it (state.LoadProducers), what a coordinator knows from
-// __transaction_state (state.ReadCoordinators). The verdict is that of kafka-transactions.sh find-hanging: a transaction hangs if
-// its coordinator does not count the partition to an open transaction of the producer, so that nothing will end it.
+// __transaction_state (state.ReadCoordinators). The verdict is that of kafka-transactions.sh find-hanging: a
+// transaction hangs if its coordinator does not count the partition to an open transaction of the producer, so that
+// nothing will end it.
 package txn
 
 import (
@@ -34,8 +36,8 @@ const (
 // maxTimeoutMs is transaction.max.timeout.ms unless a broker sets it: no transaction may ask for more.
 const maxTimeoutMs = 15 * 60 * 1000
 
-// inFlightMs is how long a transaction may be unknown to its coordinator in files that were read one after the other beside a
-// running broker.
+// inFlightMs is how long a transaction may be unknown to its coordinator in files that were read one after the other
+// beside a running broker.
 const inFlightMs = 60 * 1000
 
 // Transaction is one transaction in a partition.
@@ -43,7 +45,8 @@ type Transaction struct {
 	ProducerID    int64
 	ProducerEpoch int16
 	FirstOffset   int64
-	// Seen is set if batches of it are in the log that was read; else the offsets, times and sizes that follow say nothing.
+	// Seen is set if batches of it are in the log that was read; else the offsets, times and sizes that follow say
+	// nothing.
 	Seen            bool
 	LastOffset      int64
 	FirstMs, LastMs int64
@@ -139,8 +142,8 @@ type Judge struct {
 	Coordinators *state.Coordinators
 }
 
-// Partition answers for one partition. The error is about what could not be read from the disk; there may be a report all the
-// same.
+// Partition answers for one partition. The error is about what could not be read from the disk; there may be a report
+// all the same.
 func (j *Judge) Partition(ctx context.Context, p *logdir.Partition) (*Report, error) {
 	r := &Report{Partition: p, coordinators: j.Coordinators, nowMs: j.Options.NowMs,
 		filtered: len(j.Options.ProducerIDs)+len(j.Options.IDs) > 0}
@@ -150,7 +153,8 @@ func (j *Judge) Partition(ctx context.Context, p *logdir.Partition) (*Report, er
 		return nil, err
 	}
 	r.Producers, r.Missing = producers, producers.Lost
-	t := tracker{ctx: ctx, report: r, records: records, options: &j.Options, live: map[int64]*live{}, marked: map[int64]int64{}}
+	t := tracker{ctx: ctx, report: r, records: records, options: &j.Options, live: map[int64]*live{},
+		marked: map[int64]int64{}}
 	if walkErr := t.walk(); err == nil {
 		err = walkErr
 	}
@@ -259,11 +263,12 @@ func (t *Transaction) note(text string, args ...any) {
 
 // AbortLine is the command that aborts a transaction of the partition.
 func (r *Report) AbortLine(t *Transaction) string {
-	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic %s --partition %d --start-offset %d",
-		shellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
+	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic %s --partition %d "+
+		"--start-offset %d", shellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
 }
 
 // OldAbortLine is the same for brokers before 3.0.
 func (r *Report) OldAbortLine(t *Transaction) string {
-	return fmt.Sprintf("--producer-id %d --producer-epoch %d --coordinator-epoch %d", t.ProducerID, t.ProducerEpoch, max(t.CoordinatorEpoch, 0))
+	return fmt.Sprintf("--producer-id %d --producer-epoch %d --coordinator-epoch %d", t.ProducerID, t.ProducerEpoch,
+		max(t.CoordinatorEpoch, 0))
 }

@@ -16,7 +16,8 @@ import (
 
 const hour = int64(3600 * 1000)
 
-// partition is a log directory with a partition ledger-0 of the batches, a segment each time cut says so, and of coordinators' records.
+// partition is a log directory with a partition ledger-0 of the batches, a segment each time cut says so, and of
+// coordinators' records.
 type partition struct {
 	t   *testing.T
 	dir string
@@ -74,7 +75,8 @@ func (p partition) judgeAt(o Options, nowMs int64) *Report {
 		p.t.Fatal(err)
 	}
 	o.NowMs, o.MaxBatchBytes = nowMs, 1<<20
-	r, err := (&Judge{Options: o, Cluster: cluster, Coordinators: coordinators}).Partition(context.Background(), set.Partitions()[0])
+	r, err := (&Judge{Options: o, Cluster: cluster, Coordinators: coordinators}).Partition(context.Background(),
+		set.Partitions()[0])
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -82,11 +84,13 @@ func (p partition) judgeAt(o Options, nowMs int64) *Report {
 }
 
 func data(offset, id int64) fixture.Produced {
-	return fixture.Produced{Offset: offset, Records: 2, TimestampMs: hour, ID: id, Sequence: int32(offset), Transactional: true}
+	return fixture.Produced{Offset: offset, Records: 2, TimestampMs: hour, ID: id, Sequence: int32(offset),
+		Transactional: true}
 }
 
 func mark(offset, id int64, abort bool) fixture.Produced {
-	p := fixture.Produced{Offset: offset, Records: 1, TimestampMs: hour + 500, ID: id, Sequence: -1, Transactional: true, Control: true}
+	p := fixture.Produced{Offset: offset, Records: 1, TimestampMs: hour + 500, ID: id, Sequence: -1, Transactional: true,
+		Control: true}
 	p.Key, p.Value = fixture.Marker(abort, 3)
 	return p
 }
@@ -105,7 +109,8 @@ func contains(t *testing.T, got string, wants ...string) {
 
 func TestHanging(t *testing.T) {
 	// Producer 1 of the real coordinator's records has completed its last transaction; nobody knows producer 77.
-	p := newPartition(t, data(10, 1), data(12, 77), fixture.Produced{Offset: 14, Records: 3, TimestampMs: hour, ID: -1, Epoch: -1, Sequence: -1})
+	p := newPartition(t, data(10, 1), data(12, 77), fixture.Produced{Offset: 14, Records: 3, TimestampMs: hour, ID: -1,
+		Epoch: -1, Sequence: -1})
 	p.coordinators("4.4.0/transactions")
 	r := p.judge(Options{})
 	if r.Hangs() != 2 || r.LastStable != 10 || r.HeldRecords != 7 {
@@ -114,8 +119,9 @@ func TestHanging(t *testing.T) {
 	if a := r.Open[0]; a.AfterRecords != 5 || a.Records != 2 || a.Coordinator == nil || a.Coordinator.ID != "tx-a" {
 		t.Errorf("%+v", a)
 	}
-	contains(t, text(r), "hanging producer 1, epoch 0, transactional.id tx-a: open since offset 10, 1970-01-01 01:00 (1 h ago)",
-		"has it CompleteCommit: no marker will come here", "none of the 1 partition of __transaction_state knows the producer",
+	contains(t, text(r), "hanging producer 1, epoch 0, transactional.id tx-a: open since offset 10, 1970-01-01 01:00 (1 "+
+		"h ago)", "has it CompleteCommit: no marker will come here",
+		"none of the 1 partition of __transaction_state knows the producer",
 		"next: kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic ledger --partition 0 --start-offset 12",
 		"--producer-id 77 --producer-epoch 0 --coordinator-epoch 0")
 	// Without the coordinators, or just after the batches, nothing is said to hang.
@@ -131,11 +137,13 @@ func TestHanging(t *testing.T) {
 }
 
 func TestFinished(t *testing.T) {
-	p := newPartition(t, data(0, 1), data(2, 2), data(4, 1), mark(6, 1, true), mark(7, 2, false), mark(8, 2, false), data(9, 1), mark(11, 1, false))
+	p := newPartition(t, data(0, 1), data(2, 2), data(4, 1), mark(6, 1, true), mark(7, 2, false), mark(8, 2, false),
+		data(9, 1), mark(11, 1, false))
 	r := p.judge(Options{All: true})
 	var got []string
 	for _, f := range r.Finished {
-		got = append(got, strings.Join([]string{string(f.Status), itoa(f.ProducerID), itoa(f.FirstOffset), itoa(f.LastOffset), itoa(f.Records), itoa(f.AfterRecords), itoa(f.Marker)}, " "))
+		got = append(got, strings.Join([]string{string(f.Status), itoa(f.ProducerID), itoa(f.FirstOffset), itoa(f.LastOffset),
+			itoa(f.Records), itoa(f.AfterRecords), itoa(f.Marker)}, " "))
 	}
 	if want := "aborted 1 0 5 4 2 6, committed 2 2 3 2 2 7, committed 1 9 10 2 0 11"; strings.Join(got, ", ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
@@ -146,7 +154,8 @@ func TestFinished(t *testing.T) {
 }
 
 func TestLostOffsetsLeaveDoubt(t *testing.T) {
-	batches := []fixture.Produced{data(0, 1), data(2, 2), mark(4, 2, false), data(5, 2), mark(7, 2, true), mark(8, 9, true)}
+	batches := []fixture.Produced{data(0, 1), data(2, 2), mark(4, 2, false), data(5, 2), mark(7, 2, true),
+		mark(8, 9, true)}
 	sound := newPartition(t, batches...).judge(Options{All: true})
 	if len(sound.Missing) > 0 || sound.Open[0].Unsure != "" || len(sound.Finished) != 2 || sound.Finished[1].Unsure != "" {
 		t.Fatalf("a sound log leaves doubt: %+v", sound)
@@ -162,22 +171,27 @@ func TestLostOffsetsLeaveDoubt(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.judge(Options{All: true})
-	contains(t, text(r), "warning offsets 4 are lost", "unsure: offsets 4 are lost, and a marker that ends it may have been among them", "aborted?")
+	contains(t, text(r), "warning offsets 4 are lost",
+		"unsure: offsets 4 are lost, and a marker that ends it may have been among them", "aborted?")
 	if len(r.Finished) != 1 || r.Finished[0].FirstOffset != 2 {
 		t.Errorf("%+v", r.Finished)
 	}
 }
 
 func TestSnapshotRemembersWhatIsBelowTheLogStart(t *testing.T) {
-	p := newPartition(t, fixture.Produced{Offset: 20, Records: 2, TimestampMs: hour, ID: -1, Epoch: -1, Sequence: -1}, mark(22, 5, false))
-	p.write("ledger-0/"+format.SegmentFileName(22, format.KindProducerSnapshot), format.AppendProducerSnapshot(nil, []format.ProducerEntry{
-		{ProducerID: 4, LastSequence: 7, LastOffset: 11, OffsetDelta: 1, TimestampMs: hour, CoordinatorEpoch: -1, CurrentTxnFirstOffset: 10}}))
+	p := newPartition(t, fixture.Produced{Offset: 20, Records: 2, TimestampMs: hour, ID: -1, Epoch: -1, Sequence: -1},
+		mark(22, 5, false))
+	p.write("ledger-0/"+format.SegmentFileName(22, format.KindProducerSnapshot),
+		format.AppendProducerSnapshot(nil, []format.ProducerEntry{
+			{ProducerID: 4, LastSequence: 7, LastOffset: 11, OffsetDelta: 1, TimestampMs: hour, CoordinatorEpoch: -1,
+				CurrentTxnFirstOffset: 10}}))
 	p.write(".kafka_cleanshutdown", nil)
 	r := p.judge(Options{})
 	if len(r.Open) != 1 || !r.Open[0].BelowStart || r.Open[0].Seen || r.LastStable != 20 {
 		t.Fatalf("%d is stable: %+v", r.LastStable, r.Open)
 	}
-	contains(t, text(r), "no record of it is left in the log", "its first record is below the log start 20: what remembers it is 00000000000000000022.snapshot")
+	contains(t, text(r), "no record of it is left in the log",
+		"its first record is below the log start 20: what remembers it is 00000000000000000022.snapshot")
 }
 
 func TestGarbageBehindTheLog(t *testing.T) {
