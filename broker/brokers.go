@@ -1,14 +1,16 @@
 package broker
 
 import (
+	"slices"
+
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
 )
 
 // Brokers puts log directories of one broker together: those whose meta.properties do not say that they are of different nodes, or
-// copies of each other. One without such a file goes to the first, unless it has no state file at all, and so is no log directory but a folder
-// of partitions.
+// copies of each other, with the same directory id and partitions. One without such a file goes to the first, unless it has no state file at
+// all, and so is no log directory but a folder of partitions; the metadata log goes to the first that has none.
 func Brokers(dirs []*logdir.LogDir, known *state.Dirs) [][]*logdir.LogDir {
 	var all []*brokerDirs
 	for _, dir := range dirs {
@@ -16,13 +18,13 @@ func Brokers(dirs []*logdir.LogDir, known *state.Dirs) [][]*logdir.LogDir {
 		m := &d.Meta
 		var home *brokerDirs
 		for _, b := range all {
-			if formatted(d) && b.takes(m) {
+			if formatted(d) && b.takes(dir, m) || !formatted(d) && b.lacksMetadata(dir) {
 				home = b
 				break
 			}
 		}
 		if home == nil {
-			home = &brokerDirs{ids: map[format.UUID]bool{}, folder: !formatted(d)}
+			home = &brokerDirs{ids: map[format.UUID]*logdir.LogDir{}, folder: !formatted(d)}
 			all = append(all, home)
 		}
 		home.add(dir, m)
@@ -38,15 +40,30 @@ type brokerDirs struct {
 	dirs    []*logdir.LogDir
 	node    *int32
 	cluster string
-	ids     map[format.UUID]bool
+	ids     map[format.UUID]*logdir.LogDir
 	folder  bool // one of partitions, with no state file
 }
 
-func (b *brokerDirs) takes(m *format.MetaProperties) bool {
+func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties) bool {
 	if b.folder || m.HasNodeID && b.node != nil && *b.node != m.NodeID || !m.HasNodeID && m.ClusterID != "" && m.ClusterID != b.cluster {
 		return false
 	}
-	return !m.HasDirectoryID || !b.ids[m.DirectoryID]
+	return !m.HasDirectoryID || b.ids[m.DirectoryID] == nil || !share(b.ids[m.DirectoryID], dir)
+}
+
+// lacksMetadata reports whether a directory that has nothing but the metadata log is what the others lack.
+func (b *brokerDirs) lacksMetadata(dir *logdir.LogDir) bool {
+	return !b.folder && slices.Equal(dir.Subdirs, []string{state.MetadataDir}) &&
+		!slices.ContainsFunc(b.dirs, func(d *logdir.LogDir) bool { return !d.Listed || slices.Contains(d.Subdirs, state.MetadataDir) })
+}
+
+// share reports whether a partition is in both, as in copies of one log directory.
+func share(a, b *logdir.LogDir) bool {
+	in := map[string]bool{}
+	for _, name := range a.Subdirs {
+		in[name] = true
+	}
+	return slices.ContainsFunc(b.Subdirs, func(name string) bool { return in[name] })
 }
 
 func (b *brokerDirs) add(dir *logdir.LogDir, m *format.MetaProperties) {
@@ -58,6 +75,6 @@ func (b *brokerDirs) add(dir *logdir.LogDir, m *format.MetaProperties) {
 		b.cluster = m.ClusterID
 	}
 	if m.HasDirectoryID {
-		b.ids[m.DirectoryID] = true
+		b.ids[m.DirectoryID] = dir
 	}
 }

@@ -40,11 +40,25 @@ func (b *Start) checkProperties() {
 		return // what an older broker makes of it is not modelled
 	}
 	for _, d := range b.Dirs {
-		if formatted(d.State) {
+		if formatted(d.State) || len(b.Dirs) > 1 && d.hasMetadata() {
 			b.checkDirProperties(d, readable > 0)
 		}
 	}
 	b.compareProperties()
+}
+
+// StopsAt reports whether a file of a log directory keeps the broker from starting.
+func (b *Start) StopsAt(dir *logdir.LogDir, kind format.Kind) bool {
+	return slices.ContainsFunc(b.Stops, func(r Reason) bool { return r.File == dir.Display+"/"+kind.Info().Name })
+}
+
+const unformatted = "there is no such file; a broker does not start with a log directory that kafka-storage.sh has not formatted"
+
+// Empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
+func (b *Start) Empty(dir string) {
+	if slices.ContainsFunc(b.Dirs, (*DirStart).kraft) {
+		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk mounted?")
+	}
 }
 
 func (b *Start) checkDirProperties(d *DirStart, others bool) {
@@ -55,7 +69,7 @@ func (b *Start) checkDirProperties(d *DirStart, others bool) {
 	case len(d.State.Problems(format.KindMetaProperties)) > 0 && d.State.MetaRaw == nil:
 		return // it could not be read here, which is said elsewhere
 	case d.State.MetaRaw == nil:
-		b.stop(file, "there is no such file; a broker does not start with a log directory that kafka-storage.sh has not formatted")
+		b.stop(file, unformatted)
 	case d.State.MetaErr != nil && others && !d.hasMetadata():
 		d.offline(file, d.State.MetaErr.Error())
 	case d.State.MetaErr != nil:

@@ -89,6 +89,11 @@ var whatKeeps = []struct {
 	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") }, "data2/meta.properties: it has no node.id"},
 	{"NUL bytes", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120)) }, "data2/meta.properties: it has no node.id"},
 	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") }, "data1/meta.properties: there is no such file"},
+	{"no meta.properties of the metadata log", func(t *testing.T, root string) { remove(t, root, "meta/meta.properties") },
+		"meta/meta.properties: there is no such file"},
+	{"a directory id twice", func(t *testing.T, root string) {
+		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\ndirectory.id=cOfP_cR_hDC40WnKuljcbA\n")
+	}, "data2/meta.properties: directory.id is that of"},
 	{"another cluster", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\ndirectory.id=AABrc2VnAAAAAAAAAAAAAg\n")
 	}, "data2/meta.properties: cluster.id is AABrc2VnAAAAAAAAAAAAAQ"},

@@ -18,6 +18,7 @@ type ForeignError struct {
 	Display string
 	Looks   string // "gzip-compressed data"; "" if nothing is known
 	Next    string // what to do, as a clause; "" if there is nothing to say
+	Empty   bool   // it is a directory with nothing in it
 }
 
 // Error is one sentence.
@@ -174,7 +175,7 @@ func foreignDir(arg string, entries []fs.DirEntry) error {
 	}
 	switch {
 	case len(names) == 0:
-		e.Looks = "an empty directory"
+		e.Looks, e.Empty = "an empty directory", true
 	case len(hosts) > 0:
 		e.Looks = "a directory that holds log directories"
 		e.Next = "name those: " + joinNames(hosts)

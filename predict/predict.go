@@ -72,6 +72,11 @@ func Run(ctx context.Context, set *logdir.Set, o Options) ([]*Broker, []logdir.P
 		settings[dir] = s
 	}
 	r := runner{ctx: ctx, o: &o, cluster: cluster, partitions: partitions}
+	for _, op := range set.Operands {
+		if e := (*logdir.ForeignError)(nil); errors.As(op.Err, &e) && e.Empty {
+			r.empty = append(r.empty, op.Arg)
+		}
+	}
 	var all []*Broker
 	for _, of := range broker.Brokers(dirs, &cluster.Dirs) {
 		if b := r.broker(of); b != nil {
@@ -138,6 +143,7 @@ type runner struct {
 	o          *Options
 	cluster    *state.Cluster
 	partitions []*logdir.Partition
+	empty      []string // operands with nothing in them
 	problems   []logdir.Problem
 }
 
@@ -160,6 +166,11 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 		r.problems = append(r.problems, d.State.Unread...)
 	}
 	var mine []*logdir.Partition
+	if len(dirs) > 0 {
+		for _, dir := range r.empty {
+			start.Empty(dir)
+		}
+	}
 	for _, p := range r.partitions {
 		if p.Parent == nil && len(dirs) == 0 || p.Parent != nil && byDir[p.Parent] != nil {
 			mine = append(mine, p)

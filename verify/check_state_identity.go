@@ -281,6 +281,10 @@ func (s *dirState) lacks() string {
 func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
+		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(l.dir, format.KindMetaProperties) {
+			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
+				Message: "there is no such file, though the other log directories have one; a broker does not start with an unformatted log directory"})
+		}
 		return
 	}
 	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
