@@ -72,6 +72,8 @@ type PartitionStart struct {
 	Stray string
 	// Hazards are what a broker does soon after, because of what it has loaded.
 	Hazards []Hazard
+	// Unserved: what is loaded is not served, since the log directory goes offline.
+	Unserved bool
 	// Err says what could not be read; Loaded is nil then.
 	Err error
 }
@@ -340,13 +342,16 @@ func (b *Start) Finish(all []*PartitionStart) {
 		seen[key] = p
 	}
 	b.unstable(all)
-	offline := 0
+	offline := map[*logdir.LogDir]bool{}
 	for _, d := range b.Dirs {
 		if len(d.Offline) > 0 {
-			offline++
+			offline[d.Dir] = true
 		}
 	}
-	if offline > 0 && offline == len(b.Dirs) {
+	for _, p := range all {
+		p.Unserved = offline[p.Partition.Parent]
+	}
+	if len(offline) > 0 && len(offline) == len(b.Dirs) {
 		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
 	}
 }

@@ -22,15 +22,22 @@ type Style struct {
 // AppendText appends the answer: does the broker start, what each partition that is not left alone loses, and what it costs.
 func (b *Broker) AppendText(dst []byte, o *Options, st Style) []byte {
 	dst = b.appendVerdict(dst, st)
-	quiet := 0
+	quiet, unserved := 0, int64(0)
 	for _, p := range b.Partitions {
 		switch {
 		case p.Loaded == nil:
+		case p.Unserved && p.Harmless() && !st.AllFiles:
+			unserved++
 		case !p.Harmless() || st.AllFiles:
 			dst = b.appendPartition(dst, p, st)
 		default:
 			quiet++
 		}
+	}
+	if unserved > 0 {
+		dst = append(dst, '\n')
+		dst = render.AppendParagraph(dst, render.Plural(unserved, "partition is", "partitions are")+
+			" not served: the log directory goes offline.", st.Width)
 	}
 	if st.Quiet {
 		return dst
@@ -124,7 +131,7 @@ func (b *Broker) rest(n int) string {
 	}
 	read := int64(0)
 	for _, p := range b.Partitions {
-		if p.Loaded != nil && p.Harmless() && recovered(p) > 0 {
+		if p.Loaded != nil && !p.Unserved && p.Harmless() && recovered(p) > 0 {
 			read++
 		}
 	}
@@ -314,7 +321,7 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 
 // Summary is the one line for stderr.
 func Summary(all []*Broker) string {
-	var partitions, lose, fail, stray, expire, stops int64
+	var partitions, lose, fail, unserved, stray, expire, stops int64
 	for _, b := range all {
 		if len(b.Stops) > 0 {
 			stops++
@@ -325,6 +332,8 @@ func Summary(all []*Broker) string {
 			case p.Loaded == nil:
 			case p.Failure != nil:
 				fail++
+			case p.Unserved:
+				unserved++
 			case p.Stray != "":
 				stray++
 			case len(p.Lost.Ranges) > 0:
@@ -338,7 +347,7 @@ func Summary(all []*Broker) string {
 	for _, part := range []struct {
 		n    int64
 		text string
-	}{{lose, "losing records"}, {fail, "not loaded"}, {stray, "set aside"}, {expire, "about to be deleted"}} {
+	}{{lose, "losing records"}, {fail, "not loaded"}, {unserved, "not served"}, {stray, "set aside"}, {expire, "about to be deleted"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", render.Count(part.n), part.text))
 		}
