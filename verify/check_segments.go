@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 )
 
 // checkSegments looks at which files of a segment there are.
@@ -47,8 +48,34 @@ func lookForLostLogs(p *partition) {
 			finding.Severity = Damage
 			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing", g.FirstOffset, g.LastOffset)
 		}
+		if to, lost := p.lostStart(f); lost {
+			finding.Severity, finding.FirstOffset, finding.LastOffset = Damage, name.Base, to-1
+			finding.Message = fmt.Sprintf("the log is not there, though its index has entries: offsets %d to %d are lost; what retention deletes is "+
+				"renamed, the log first", name.Base, to-1)
+		}
 		p.found(nil, finding)
 	}
+}
+
+// lostStart reports whether an index without a log lies before the first segment of a broker that has stopped and has entries, and where the
+// log begins now. A retention that was interrupted leaves the log as .deleted; beside a broker that runs a copy may have missed it.
+func (p *partition) lostStart(f *logdir.File) (to int64, lost bool) {
+	name := f.Name
+	if p.shutdown != cleanShutdown || len(p.segments) == 0 || name.Base >= p.segments[0].base || p.dir.FileNamed(name.Sibling(format.KindLog)+".deleted") != nil {
+		return 0, false
+	}
+	index := p.dir.FileNamed(name.Sibling(format.KindOffsetIndex))
+	if index == nil {
+		return 0, false
+	}
+	var entry [8]byte
+	if err := index.Peek(func(at logdir.Peek) error {
+		_, err := at.Read(entry[:], 0)
+		return err
+	}); err != nil {
+		return 0, false // it is said where the index is looked at
+	}
+	return p.segments[0].base, entry != [8]byte{}
 }
 
 // end is the position behind the last byte that is a batch.

@@ -448,17 +448,34 @@ func (x *snapshotFollower) stray(end int64) {
 	for _, s := range x.p.segments {
 		at[s.firstOffset] = true
 	}
+	gaps := map[int64]*Finding{}
 	for _, f := range x.p.findings {
 		if f.Code == "offset-gap" {
 			at[f.FirstOffset], at[f.LastOffset+1] = true, true
+			gaps[f.FirstOffset] = f
 		}
 	}
+	x.goneSegments(gaps)
 	for _, f := range x.p.dir.Files {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] && f.Name.Base < end {
 			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base, until: f.Name.Base + 1,
 				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at its next start, unless it " +
 					"is the newest of the last segment"})
 		}
+	}
+}
+
+// goneSegments: a snapshot at the beginning of a gap between two segments was taken when a segment began there. The cleaner deletes the
+// snapshots of what it merges.
+func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
+	for _, f := range x.p.dir.Files {
+		gap := gaps[f.Name.Base]
+		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() || gap == nil || gap.Pos != 0 || gap.Severity == Damage {
+			continue
+		}
+		gap.Severity = Damage
+		gap.Message += fmt.Sprintf("; a producer snapshot was taken at offset %d, where a segment began that is gone", gap.FirstOffset)
+		gap.Related = append(gap.Related, inFile(f.Rel, -1, -1))
 	}
 }
 

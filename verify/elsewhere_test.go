@@ -95,6 +95,19 @@ var elsewhere = []struct {
 		rewritten(t, dir, "00000000000000000096.log", func(data []byte) []byte { return append(data, make([]byte, 8192)...) })
 		rewritten(t, dir, "00000000000000000096.index", func(data []byte) []byte { data[4] = 1; return append(data, make([]byte, 80)...) })
 	}, "note zero-tail 00000000000000000096.log 2237 -\n\tdamage index-invalid 00000000000000000096.index 0 103"},
+	{"the first log is gone, and the broker has stopped", plainBase, func(t *testing.T, dir string) {
+		writeFile(t, filepath.Join(filepath.Dir(dir), ".kafka_cleanshutdown"), nil)
+		if err := os.Remove(filepath.Join(dir, "00000000000000000000.log")); err != nil {
+			t.Fatal(err)
+		}
+	}, "damage index-without-log 00000000000000000000.index - 0-31\n\tnote leader-epoch-below-start leader-epoch-checkpoint 4 -"},
+	{"a segment is gone, and its snapshot is left", plainBase, func(t *testing.T, dir string) {
+		for _, suffix := range []string{".log", ".index", ".timeindex"} {
+			if err := os.Remove(filepath.Join(dir, "00000000000000000032"+suffix)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, "damage offset-gap 00000000000000000064.log 0 32-63"},
 	{"a batch twice behind a gap that the cleaner left", cleanedBase, func(t *testing.T, dir string) {
 		rewritten(t, dir, cleanedLog, func(data []byte) []byte {
 			b := cleanedBatch(t, data)
