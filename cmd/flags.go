@@ -148,6 +148,14 @@ func (o *clockOptions) now(env *Env) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
+// ticking is the clock that goes on; it stands still if --now froze it.
+func (o *clockOptions) ticking(env *Env) func() time.Time {
+	if o.text == "" {
+		return env.Now
+	}
+	return func() time.Time { return time.Time{} }
+}
+
 // gentleBytesPerSecond leaves most of a disk to the broker that works on it.
 const gentleBytesPerSecond = 64 << 20
 

@@ -27,6 +27,7 @@ type retentionOptions struct {
 	Overrides []state.Override
 	Watermark watermark
 	Plan      bool
+	Sort      string
 }
 
 // watermark is a flag's value: auto, checkpoint, end, or an offset.
@@ -112,6 +113,9 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 			"or no metadata, else the checkpoint")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
+		o.Sort = retention.SortKeys[0]
+		fs.Var(newEnum(&o.Sort, retention.SortKeys...), "sort", "the order of topics where a log directory has a line for each: those first that "+
+			"free most, are largest, or by name")
 		fs.BoolVar(&o.Plan, "plan", false, "only the names of the files that the next check removes, one a line")
 	})
 	o.operandOptions.AddFlags(fs)
@@ -143,7 +147,8 @@ metadata.log.dir too), else the broker's dynamic ones there, else server.propert
 with its source. Times are when the rules reach a segment if nothing is appended; a broker looks every
 log.retention.check.interval.ms. Size is judged as of now.
 
-For a log directory the text has a line a topic, those first that free most; --topic or --partition shows their segments, -o table
+For a log directory the text has a line a topic, those first that free most: what goes, when the next segment goes, the limits with
+their source, and why nothing goes where nothing does. --topic or --partition shows their segments, -o table
 and -o json always do.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runRetention(c.Context(), env, &o, args) },
@@ -209,6 +214,7 @@ func (o *retentionOptions) options(env *Env) (retention.Options, error) {
 type retentionWriter struct {
 	env        *Env
 	o          *retentionOptions
+	set        *logdir.Set
 	theme      render.Theme
 	summary    retention.Summary
 	table      *render.Table
@@ -225,6 +231,7 @@ type retentionWriter struct {
 }
 
 func (w *retentionWriter) start(set *logdir.Set) {
+	w.set, w.summary.Sort = set, w.o.Sort
 	w.out, w.end = w.o.lines(w.env, "segment_retention", retention.CSV)
 	if w.o.Format == "table" {
 		w.table = render.NewTable(w.env.Stdout, w.theme, retention.Columns()...)
@@ -300,7 +307,9 @@ func (w *retentionWriter) finish(nowMs int64) error {
 	switch {
 	case w.judged == 0 || w.o.Plan:
 	case w.summarize:
-		w.buf = w.summary.AppendText(w.buf, w.theme)
+		disks, problems := retention.Disks(w.set)
+		w.incomplete = errors.Join(w.incomplete, w.env.report(problems))
+		w.buf = w.summary.AppendText(w.buf, w.theme, disks, w.env.Width)
 	case w.o.Format == "json" && w.logDirs:
 		w.buf = w.summary.AppendJSON(w.buf)
 	case w.table != nil:

@@ -28,6 +28,7 @@ func (r *Report) AppendJSON(dst []byte, payload render.Payload) []byte {
 
 // place names the partition, and the log directory it lies in: several may hold one of that name.
 func (r *Report) place(o *render.Obj) {
+	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	dir := ""
 	if r.Partition.Parent != nil {

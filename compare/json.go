@@ -8,6 +8,7 @@ import (
 // AppendJSON appends {"kind":"comparison",...}.
 func (c *Comparison) AppendJSON(dst []byte) []byte {
 	o := render.NewObj(dst, "comparison")
+	o.StrOrNull("topic", format.TopicOf(c.Name))
 	o.Str("partition", c.Name)
 	o.Str("result", string(c.Result))
 	appendLog(&o, "a", c.A)

@@ -21,6 +21,7 @@ import (
 func (f *Fingerprint) AppendJSON(dst []byte) []byte {
 	o := render.NewObj(dst, "fingerprint")
 	o.Int("version", format.RecordDigestVersion)
+	o.StrOrNull("topic", format.TopicOf(f.Partition))
 	o.Str("partition", f.Partition)
 	id := ""
 	if f.TopicID != (format.UUID{}) {

@@ -33,12 +33,16 @@ type entries struct {
 	d      *dumper
 	f      *logdir.File
 	kind   string
+	place  place
 	dst    []byte
 	fields []field
 }
 
+// checkpointEntry is the kind of object of a line in a checkpoint of offsets.
+const checkpointEntry = "checkpoint_entry"
+
 func (d *dumper) entries(f *logdir.File, kind string) *entries {
-	return &entries{d: d, f: f, kind: kind}
+	return &entries{d: d, f: f, kind: kind, place: placeOf(f)}
 }
 
 func (e *entries) int(text, json string, v int64) *entries {
@@ -115,7 +119,11 @@ func (e *entries) line() {
 
 func (e *entries) object() {
 	o := render.NewObj(e.dst, e.kind)
-	o.Str("file", e.f.Rel)
+	if e.kind == checkpointEntry {
+		o.Str("file", e.f.Rel) // it is about a partition, and lies in none
+	} else {
+		e.place.append(&o)
+	}
 	for i := range e.fields {
 		switch f := &e.fields[i]; f.form {
 		case words:

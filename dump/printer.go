@@ -33,7 +33,7 @@ func (d Decode) topic(f *logdir.File) schema.Topic {
 
 // newPrinter makes the printer of one file.
 func (d *dumper) newPrinter(f *logdir.File) printer {
-	p := &textPrinter{f: f, opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder()}
+	p := &textPrinter{f: f, place: placeOf(f), opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder()}
 	switch {
 	case d.opts.Output == JSON:
 		mode := d.opts.Payload
@@ -76,6 +76,24 @@ type textPrinter struct {
 	topic   schema.Topic
 	decoder *schema.Decoder
 	scratch []byte
+	place   place
+}
+
+// place is where JSON says that something is; the topic and the name of the directory are "" where that is not a partition's.
+type place struct{ file, topic, partition string }
+
+func placeOf(f *logdir.File) place {
+	p := place{file: f.Rel}
+	if dir, ok := f.Dir(); ok {
+		p.topic, p.partition = dir.Topic, dir.String()
+	}
+	return p
+}
+
+func (p *place) append(o *render.Obj) {
+	o.Str("file", p.file)
+	o.StrOrNull("topic", p.topic)
+	o.StrOrNull("partition", p.partition)
 }
 
 func (p *textPrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) []byte {
@@ -162,7 +180,7 @@ func (p *jsonPrinter) batch(dst []byte, b *format.Batch, computed uint32, valid 
 	}
 	v2 := !b.Legacy()
 	o := render.NewObj(dst, "batch")
-	o.Str("file", p.f.Rel)
+	p.place.append(&o)
 	o.Int("position", b.Pos)
 	o.Int("size", b.Size())
 	o.Int("magic", int64(b.Magic))
@@ -200,7 +218,7 @@ func (p *jsonPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 		return dst
 	}
 	o := render.NewObj(dst, "record")
-	o.Str("file", p.f.Rel)
+	p.place.append(&o)
 	o.Int("position", b.Pos)
 	o.Int("offset", r.Offset)
 	o.Time("timestamp", r.Timestamp)
@@ -255,7 +273,7 @@ func (p *jsonPrinter) safeRaw(o *render.Obj, name string) {
 
 func (p *jsonPrinter) hole(dst []byte, h *format.Hole) []byte {
 	o := render.NewObj(dst, "unreadable")
-	o.Str("file", p.f.Rel)
+	p.place.append(&o)
 	o.Int("position", h.Pos)
 	o.Int("length", h.Len)
 	o.Str("what", h.Kind.String())

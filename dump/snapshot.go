@@ -31,7 +31,8 @@ func (d *dumper) unreadableSnapshot(f *logdir.File, size int, err error) error {
 		return nil
 	}
 	o := render.NewObj(nil, "unreadable")
-	o.Str("file", f.Rel)
+	where := placeOf(f)
+	where.append(&o)
 	o.Int("position", 0)
 	o.Int("length", int64(size))
 	o.Str("what", "damage")

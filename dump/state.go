@@ -74,7 +74,7 @@ func closing(out *entries, bad error) error {
 
 func (d *dumper) offsets(f *logdir.File, raw []byte) error {
 	c, bad := format.DecodeOffsetCheckpoint(raw)
-	out := d.entries(f, "checkpoint_entry")
+	out := d.entries(f, checkpointEntry)
 	for _, e := range c.Entries {
 		out.str("topic", "topic", e.Topic).int("partition", "partition", int64(e.Partition))
 		if err := out.int("offset", "offset", e.Offset).end(); err != nil {

@@ -104,7 +104,11 @@ func (e *explainer) segmented() bool {
 func (e *explainer) run(out io.Writer) error {
 	lines := &lineWriter{out: out}
 	if e.opts.Output == JSON {
-		e.sink = &jsonSink{out: lines, file: e.file.Rel, payload: e.opts.Payload, terse: e.opts.Terse}
+		sink := &jsonSink{out: lines, file: e.file.Rel, payload: e.opts.Payload, terse: e.opts.Terse}
+		if dir, ok := e.file.Dir(); ok {
+			sink.topic, sink.partition = dir.Topic, dir.String()
+		}
+		e.sink = sink
 	} else {
 		e.sink = newTextSink(lines, e.opts, int64(len(e.data)))
 	}

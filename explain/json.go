@@ -9,11 +9,13 @@ import (
 
 // jsonSink prints an object for each field.
 type jsonSink struct {
-	out     *lineWriter
-	file    string
-	payload render.Payload
-	terse   bool
-	buf     []byte
+	out       *lineWriter
+	file      string
+	topic     string // "" where the file belongs to no partition, as is partition then
+	partition string
+	payload   render.Payload
+	terse     bool
+	buf       []byte
 }
 
 func (s *jsonSink) title(string, []string) error { return nil }
@@ -23,6 +25,8 @@ func (s *jsonSink) missing(string) error         { return nil }
 func (s *jsonSink) field(f *field) error {
 	o := render.NewObj(s.buf[:0], "field")
 	o.Str("file", s.file)
+	o.StrOrNull("topic", s.topic)
+	o.StrOrNull("partition", s.partition)
 	buffer := "file"
 	if f.Plain {
 		buffer = "decompressed"

@@ -188,6 +188,15 @@ type PartitionDir struct {
 // dirSuffixes are what the broker renames a partition's directory to.
 var dirSuffixes = []string{"delete", "future", "stray"}
 
+// TopicOf is the topic that a partition directory of that name belongs to, whatever its suffix; "" if it is not named like one.
+func TopicOf(directory string) string {
+	d, ok := ParsePartitionDir(directory)
+	if !ok {
+		return ""
+	}
+	return d.Topic
+}
+
 // ParsePartitionDir reads the name of a directory in a log directory, as LocalLog.parseTopicPartitionName does: a suffixed
 // name is cut at its last dot, and the topic ends at the last hyphen. A name it does not accept keeps a broker from
 // starting, unless it is one of those that LogManager skips.

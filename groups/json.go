@@ -37,6 +37,7 @@ func (r *Report) AppendElsewhere(dst []byte) []byte {
 
 func appendLog(dst []byte, l Log) []byte {
 	o := render.NewObj(dst, "coordinator_log")
+	o.StrOrNull("topic", l.Partition.Topic)
 	o.Str("partition", l.Partition.Name)
 	o.Str("source", l.Partition.Display)
 	o.Int("end_offset", l.EndOffset)

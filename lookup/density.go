@@ -26,9 +26,10 @@ func (r Regime) String() string { return [...]string{"", "plateau", "thinning", 
 
 // A Density is one row of a comparison: the indexes of a partition as they are, or as an interval would make them.
 type Density struct {
-	Path     string
-	Supposed int64 // the interval of a what-if, −1 for the files' own indexes
-	Interval Interval
+	Path             string
+	Topic, Partition string // "" for a directory that is not named as a partition's
+	Supposed         int64  // the interval of a what-if, −1 for the files' own indexes
+	Interval         Interval
 	// PerAppend is true if an entry is of the kind that only brokers before 4.0.1 write, one an append.
 	PerAppend bool
 	Regime    Regime
@@ -199,7 +200,7 @@ func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
 }
 
 func (m *densityMeter) density(row *densityRow) *Density {
-	d := &Density{Path: m.p.Display, Supposed: row.supposed, Totals: total(row.segments), LogBytes: m.logBytes,
+	d := &Density{Path: m.p.Display, Topic: m.p.Topic, Partition: m.p.Name, Supposed: row.supposed, Totals: total(row.segments), LogBytes: m.logBytes,
 		SmallestBatch: m.smallest, LargestBatch: m.largest, fingerprint: sha256.Sum256(row.hash)}
 	d.Interval = m.p.interval(row.supposed, &m.evidence)
 	if row.supposed < 0 {

@@ -12,6 +12,8 @@ import (
 func (d *Density) AppendJSON(dst []byte) []byte {
 	o := render.NewObj(dst, "density")
 	o.Str("path", d.Path)
+	o.StrOrNull("topic", d.Topic)
+	o.StrOrNull("partition", d.Partition)
 	o.IntOrNull("interval", d.Supposed, d.Supposed >= 0)
 	o.Str("rule", d.rule())
 	o.Int("segments", d.Segments)

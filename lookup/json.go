@@ -7,6 +7,7 @@ import (
 // AppendJSON appends the look-up as an object of kind lookup, one line.
 func (r *Result) AppendJSON(dst []byte, payload render.Payload) []byte {
 	o := render.NewObj(dst, "lookup")
+	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	o.Str("path", r.Partition.Display)
 	o.IntOrNull("target", r.Target, r.Target >= 0 || r.Time == nil)

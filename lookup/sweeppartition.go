@@ -166,6 +166,7 @@ func total(segments []*SegmentSweep) Totals {
 // AppendJSON appends a segment's sweep as an object of kind sweep, one line.
 func (s *PartitionSweep) AppendJSON(dst []byte, one *SegmentSweep) []byte {
 	o := render.NewObj(dst, "sweep")
+	o.StrOrNull("topic", s.Partition.Topic)
 	o.Str("partition", s.Partition.Name)
 	o.Str("path", s.Partition.Display)
 	o.Int("segment", one.Base)

@@ -73,6 +73,7 @@ func appendPartition(dst []byte, p *broker.PartitionStart, allFiles bool) []byte
 
 func appendStart(dst []byte, p *broker.PartitionStart) []byte {
 	j := render.NewObj(dst, "predicted_start")
+	j.StrOrNull("topic", p.Partition.Topic)
 	j.Str("partition", p.Partition.Name)
 	j.Str("shutdown", shutdown(p.Clean))
 	j.Int("recovery_point", p.RecoveryPoint)
@@ -111,6 +112,7 @@ func appendStart(dst []byte, p *broker.PartitionStart) []byte {
 
 func appendFile(dst []byte, p *broker.PartitionStart, f *broker.FileChange) []byte {
 	j := render.NewObj(dst, "predicted_file")
+	j.StrOrNull("topic", p.Partition.Topic)
 	j.Str("partition", p.Partition.Name)
 	j.Str("shutdown", shutdown(p.Clean))
 	j.Int("recovery_point", p.RecoveryPoint)

@@ -52,6 +52,7 @@ func (r *Report) appendSettings(dst []byte) []byte {
 
 // place names the partition, and the log directory it lies in: several may hold one of that name.
 func (r *Report) place(o *render.Obj) {
+	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	if r.Partition.Parent == nil {
 		o.Null("log_dir")

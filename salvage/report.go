@@ -3,12 +3,14 @@ package salvage
 import (
 	"fmt"
 
+	"kseg/format"
 	"kseg/render"
 )
 
 // AppendJSON appends {"kind":"salvaged",...}.
 func (s *Salvaged) AppendJSON(dst []byte) []byte {
 	o := render.NewObj(dst, "salvaged")
+	o.StrOrNull("topic", format.TopicOf(s.Partition))
 	o.Str("partition", s.Partition)
 	o.Str("source", s.Copies[0].Path)
 	o.OpenArray("sources")
@@ -93,7 +95,7 @@ func (s *Salvaged) AppendText(dst []byte, theme render.Theme, width int) []byte 
 		return dst
 	}
 	if len(s.Copies) > 1 {
-		table := render.NewColumns("llr")
+		table := render.NewColumns("lnr").Fit(theme)
 		for _, c := range s.Copies {
 			table.Row("from", render.Escaped(c.Path), records(c.Records))
 		}

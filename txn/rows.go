@@ -13,6 +13,7 @@ import (
 // AppendJSON appends the partition, its open transactions and its finished ones, an object a line.
 func (r *Report) AppendJSON(dst []byte) []byte {
 	o := render.NewObj(dst, "partition_transactions")
+	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	o.Int("log_start_offset", r.LogStart)
 	o.Int("high_watermark", r.HighWatermark)
@@ -44,6 +45,7 @@ func (r *Report) AppendJSON(dst []byte) []byte {
 
 func (r *Report) appendTransaction(dst []byte, t *Transaction) []byte {
 	o := render.NewObj(dst, "transaction")
+	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	o.Int("producer_id", t.ProducerID)
 	o.Int("producer_epoch", int64(t.ProducerEpoch))
@@ -178,6 +180,7 @@ func (r *Report) producers(o *Options) []format.ProducerEntry {
 func (r *Report) AppendProducersJSON(dst []byte, options *Options) []byte {
 	for _, e := range r.producers(options) {
 		o := render.NewObj(dst, "producer")
+		o.StrOrNull("topic", r.Partition.Topic)
 		o.Str("partition", r.Partition.Name)
 		o.Int("producer_id", e.ProducerID)
 		o.Int("producer_epoch", int64(e.ProducerEpoch))

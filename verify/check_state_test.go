@@ -43,7 +43,7 @@ var stateDamage = []struct {
 				e[i].CurrentTxnFirstOffset = -1
 			}
 		})
-	}, []string{"warning snapshot-content 00000000000000000266.snapshot - 264"}},
+	}, []string{"warning snapshot-content 00000000000000000266.snapshot - 264", "warning snapshot-content 00000000000000000266.snapshot 148 264"}},
 	{"snapshot of a producer that never wrote", []string{plainBase}, func(t *testing.T, dir []string) {
 		editSnapshot(t, dir[0], 64, func(e []format.ProducerEntry) { e[0].ProducerID += 5 })
 	}, []string{"warning snapshot-content 00000000000000000064.snapshot 10 -"}},

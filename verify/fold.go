@@ -38,16 +38,28 @@ func (p *partition) fold() []*Finding {
 	return foldRepeated(found)
 }
 
-// foldRepeated joins the findings of the same code and severity in the same file.
+// sentence is a message without what differs from place to place: its numbers, and the names in it that have digits or quotes.
+func sentence(message string) string {
+	words := strings.Fields(message)
+	for i, word := range words {
+		if strings.ContainsAny(word, "0123456789\"/") {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// foldRepeated joins the findings of the same code and severity in the same file that say the same.
 func foldRepeated(found []*Finding) []*Finding {
 	type repeated struct {
 		fileCode
 		severity Severity
+		sentence string
 	}
 	first := map[repeated]*Finding{}
 	var out []*Finding
 	for _, f := range found {
-		k := repeated{fileCode{f.File, f.Code}, f.Severity}
+		k := repeated{fileCode{f.File, f.Code}, f.Severity, sentence(f.Message)}
 		if first[k] == nil {
 			first[k] = f
 			out = append(out, f)

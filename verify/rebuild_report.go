@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kseg/format"
 	"kseg/rebuild"
 	"kseg/render"
 	"kseg/state"
@@ -63,6 +64,7 @@ func NewRebuildJSON(w io.Writer) *RebuildJSON { return &RebuildJSON{w: w} }
 // Segment writes {"kind":"rebuilt",...}.
 func (r *RebuildJSON) Segment(s *rebuild.Segment) error {
 	o := render.NewObj(r.buf[:0], "rebuilt")
+	o.StrOrNull("topic", format.TopicOf(s.Partition))
 	o.Str("partition", s.Partition)
 	o.Str("file", s.File)
 	o.Int("base_offset", s.Base)

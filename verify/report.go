@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kseg/format"
 	"kseg/render"
 )
 
@@ -29,6 +30,7 @@ func (r *JSONReport) Finding(f *Finding) error {
 	o := render.NewObj(r.buf[:0], "finding")
 	o.Str("code", f.Code)
 	o.Str("severity", f.Severity.String())
+	o.StrOrNull("topic", format.TopicOf(f.Partition))
 	o.StrOrNull("partition", f.Partition)
 	placeJSON(&o, &f.Place)
 	o.Int("count", int64(f.Count))
@@ -144,21 +146,26 @@ func paint(theme render.Theme, s Severity, text string) string {
 	return theme.Dim(text)
 }
 
-// TextReport writes damage and warnings as they come, and the notes, joined by code, at the end.
+// TextReport writes damage and warnings as they come, and the notes, joined where they say the same, at the end.
 type TextReport struct {
 	w     io.Writer
 	theme render.Theme
 	width int
 	quiet bool
 	notes []noteGroup
+	more  int64 // notes that are not written
 }
 
-// noteGroup is the notes of one code.
+// noteGroup is the notes of one code in the same words.
 type noteGroup struct {
-	first Finding
-	files int
-	count int
+	first    Finding
+	sentence string
+	files    int
+	differ   bool // in their numbers and names
 }
+
+// mostNotes bounds the sentences that are written of one code of notes.
+const mostNotes = 8
 
 // NewTextReport returns a report for -o text, folded to the width; quiet leaves out the notes.
 func NewTextReport(w io.Writer, theme render.Theme, width int, quiet bool) *TextReport {
@@ -175,13 +182,23 @@ func (r *TextReport) Finding(f *Finding) error {
 	if r.quiet {
 		return nil
 	}
-	i := slices.IndexFunc(r.notes, func(n noteGroup) bool { return n.first.Code == f.Code })
-	if i < 0 {
+	words, sentences := sentence(f.Message), 0
+	i := slices.IndexFunc(r.notes, func(n noteGroup) bool {
+		if n.first.Code == f.Code {
+			sentences++
+		}
+		return n.first.Code == f.Code && n.sentence == words
+	})
+	switch {
+	case i < 0 && sentences >= mostNotes:
+		r.more++
+		return nil
+	case i < 0:
 		i = len(r.notes)
-		r.notes = append(r.notes, noteGroup{first: *f})
+		r.notes = append(r.notes, noteGroup{first: *f, sentence: words})
 	}
 	r.notes[i].files++
-	r.notes[i].count += f.Count
+	r.notes[i].differ = r.notes[i].differ || f.Message != r.notes[i].first.Message
 	return nil
 }
 
@@ -193,9 +210,16 @@ func (r *TextReport) Close(*Summary) error {
 		if n.files > 1 {
 			place = fmt.Sprintf("(%d files, the first %s)", n.files, place)
 		}
+		if n.differ {
+			n.first.Message += " (the others say the same with other numbers or names; -o json has them)"
+		}
 		if err := r.write(&n.first, place); err != nil {
 			return err
 		}
+	}
+	if r.more > 0 {
+		_, err := fmt.Fprintf(r.w, "%sand %s that say other things; -o json has them\n", textIndent, plural(r.more, "note", "notes"))
+		return err
 	}
 	return nil
 }

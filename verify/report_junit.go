@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ func (c *junitCase) fail(element, kind, message, text string) {
 // junitSuite is one testsuite.
 type junitSuite struct {
 	name, class string
+	took        time.Duration
 	cases       []*junitCase
 	out         strings.Builder // findings that are no failures
 }
@@ -132,7 +134,7 @@ func (r *JUnitReport) suites(s *Summary) []*junitSuite {
 				name = g.Place // a partition in two log directories
 			}
 			classes[name] = true
-			suite = &junitSuite{name: render.Escaped(g.Place), class: "kseg." + render.Escaped(name)}
+			suite = &junitSuite{name: render.Escaped(g.Place), took: g.Took, class: "kseg." + render.Escaped(name)}
 			byPlace[g.Place] = suite
 			suites = append(suites, suite)
 		}
@@ -176,11 +178,15 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 			errs++
 		}
 	}
-	buf = fmt.Appendf(buf, "  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"0\" timestamp=\"%s\" "+
+	buf = fmt.Appendf(buf, "  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=%s timestamp=\"%s\" "+
 		"hostname=\"localhost\" id=\"%d\" package=\"kseg\">\n    <properties></properties>\n",
-		attribute(s.name), len(s.cases), failures, errs, r.now.UTC().Format("2006-01-02T15:04:05"), id)
-	for _, c := range s.cases {
-		buf = fmt.Appendf(buf, "    <testcase name=%s classname=%s time=\"0\"", attribute(c.name), attribute(s.class))
+		attribute(s.name), len(s.cases), failures, errs, seconds(s.took), r.now.UTC().Format("2006-01-02T15:04:05"), id)
+	for i, c := range s.cases {
+		took := time.Duration(0)
+		if i == 0 {
+			took = s.took // all checks look at what is read once; readers add the cases up
+		}
+		buf = fmt.Appendf(buf, "    <testcase name=%s classname=%s time=%s", attribute(c.name), attribute(s.class), seconds(took))
 		if c.element == "" {
 			buf = append(buf, "></testcase>\n"...)
 			continue
@@ -193,6 +199,11 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 			escapeXML(c.text.String()), c.element)
 	}
 	return fmt.Appendf(buf, "    <system-out>%s</system-out>\n    <system-err></system-err>\n  </testsuite>\n", escapeXML(s.out.String()))
+}
+
+// seconds is a time as JUnit has it.
+func seconds(took time.Duration) string {
+	return `"` + strconv.FormatFloat(took.Seconds(), 'f', -1, 64) + `"`
 }
 
 func attribute(text string) string { return `"` + escapeXML(text) + `"` }

@@ -41,6 +41,8 @@ type Options struct {
 	Now         time.Time
 	// Patience is the time between two looks at a partition that is being written to, longer each time; 0 for none.
 	Patience time.Duration
+	// Clock tells how long each place takes; nil: nobody asks.
+	Clock func() time.Time
 
 	// Emit is called with each finding, in order. An error ends the run.
 	Emit func(*Finding) error
@@ -86,6 +88,7 @@ type PartitionGroups struct {
 	Partition string // "" for a log directory
 	Place     string // as the user would name it
 	Groups    []string
+	Took      time.Duration // from the place before to the end of this one
 }
 
 // Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended before
@@ -122,6 +125,7 @@ type driver struct {
 	slowWorker *worker
 	summary    Summary
 	emitted    int
+	lapped     time.Time           // when the place before was done
 	severities map[string]Severity // the usual ones, by code
 	set        *logdir.Set
 	dirStates  map[*logdir.LogDir]*dirState
@@ -149,6 +153,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	all := d.operands(set)
 	src := d.walker(ctx, all.partitions(), opts.Jobs)
 	defer src.Close()
+	d.lap()
 	err := d.runAll(all, src)
 	if errors.Is(err, errStop) {
 		d.summary.Stopped, err = true, nil
@@ -218,6 +223,17 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	return d.emitAll(found)
 }
 
+// lap is the time since the last lap. Partitions are read ahead by several workers, and so it is that of waiting for one.
+func (d *driver) lap() time.Duration {
+	if d.opts.Clock == nil {
+		return 0
+	}
+	now := d.opts.Clock()
+	took := now.Sub(d.lapped)
+	d.lapped = now
+	return took
+}
+
 // groups notes the groups of those checks that were run.
 func (d *driver) groups(partition, place string, ran func(*Check) bool) {
 	var groups []string
@@ -227,7 +243,7 @@ func (d *driver) groups(partition, place string, ran func(*Check) bool) {
 		}
 	}
 	if len(groups) > 0 {
-		d.summary.Groups = append(d.summary.Groups, PartitionGroups{partition, place, groups})
+		d.summary.Groups = append(d.summary.Groups, PartitionGroups{partition, place, groups, d.lap()})
 	}
 }
 
