@@ -1,11 +1,7 @@
 // Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a line
 // "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it took is left
-// out. The commands run in the folder given or, if the line before the block is <!-- damage: RECIPE -->, beside a partition
-// directory damaged by that recipe of testdata/damage. The comment may have several such steps, with semicolons between:
-//
-//	damage: RECIPE [DEST]   a damaged partition
-//	copy: CASE [DEST]       a folder of testdata/logdirs
-//	step: DIR STEP          one more step, in the language of the recipes
+// out. The commands run in the folder given or, if the first line of the block is "$ go run kseg/docs/gen/example 'STEPS'", in a
+// new one with what those steps make (fixture.Prepare).
 //
 // Pipes into head and grep are understood ("| head -5", "| grep delta"), so that an example can be short.
 package main
@@ -13,14 +9,13 @@ package main
 //go:generate go run . ../../../README.md ../../..
 //go:generate go run . ../../workshop.md ../../../testdata/logdirs/4.4.0
 //go:generate go run . ../../runbook.md ../../..
+//go:generate go run . ../../tour.md ../../..
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -62,7 +57,7 @@ func rewriteFile(file, folder string) error {
 }
 
 var (
-	consoleBlock = regexp.MustCompile("(?ms)^(?:<!-- ((?:damage|copy|step): [^\n]+) -->\n)?```console\n.*?^```$")
+	consoleBlock = regexp.MustCompile("(?ms)^```console\n(?:\\$ go run kseg/docs/gen/example '([^'\n]+)'\n)?.*?^```$")
 	timeTaken    = regexp.MustCompile(`(?m); [0-9.]+ (µs|ms|s|min)$`)
 )
 
@@ -90,9 +85,13 @@ func rewriteBlock(block, steps string) (string, error) {
 	for line := range strings.Lines(block) {
 		command, ok := strings.CutPrefix(line, "$ ")
 		if !ok {
-			if b.Len() == 0 || strings.HasPrefix(line, "```console") {
+			if b.Len() == 0 {
 				b.WriteString(line)
 			}
+			continue
+		}
+		if strings.HasPrefix(command, "go run kseg/docs/gen/example '") {
+			b.WriteString(line)
 			continue
 		}
 		out, err := run(strings.TrimSpace(command))
@@ -119,35 +118,15 @@ func enter(steps string) (leave func(), err error) {
 		_ = os.Chdir(home)
 		_ = os.RemoveAll(tmp)
 	}
-	for step := range strings.SplitSeq(steps, "; ") {
-		if err := prepare(tmp, step); err != nil {
-			leave()
-			return nil, fmt.Errorf("%s: %w", step, err)
-		}
+	if err := fixture.Prepare(tmp, steps); err != nil {
+		leave()
+		return nil, err
 	}
 	if err := os.Chdir(tmp); err != nil {
 		leave()
 		return nil, err
 	}
 	return leave, nil
-}
-
-// prepare does one step in a folder.
-func prepare(dir, step string) error {
-	verb, rest, _ := strings.Cut(step, ": ")
-	what, to, _ := strings.Cut(rest, " ")
-	switch verb {
-	case "copy":
-		return fixture.Copy(filepath.Join(dir, cmp.Or(to, path.Base(what))), what)
-	case "step":
-		return fixture.ApplyTo(filepath.Join(dir, what), to)
-	}
-	r, err := fixture.FindRecipe(what)
-	if err != nil {
-		return err
-	}
-	to = filepath.Join(dir, cmp.Or(to, path.Base(r.Base)))
-	return errors.Join(fixture.Copy(to, r.Base), fixture.ApplyTo(to, r.Steps))
 }
 
 var (

@@ -20,6 +20,9 @@ func TestWorkshopIsCurrent(t *testing.T) {
 // TestRunbookIsCurrent runs every command of the runbook and compares.
 func TestRunbookIsCurrent(t *testing.T) { checkCurrent(t, filepath.Join("docs", "runbook.md"), ".") }
 
+// TestTourIsCurrent runs every command of the tour and compares.
+func TestTourIsCurrent(t *testing.T) { checkCurrent(t, filepath.Join("docs", "tour.md"), ".") }
+
 // checkCurrent compares a page with what its commands print in folder.
 func checkCurrent(t *testing.T, page, folder string) {
 	t.Helper()
