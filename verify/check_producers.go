@@ -59,7 +59,7 @@ func (x *producerFollower) batch(seg *segment, b *format.Batch) {
 		delete(x.began, b.ProducerID)
 	}
 	if errors.Is(x.p.eventErr, format.ErrTxnState) {
-		x.p.found(seg, Finding{Code: "transaction-state", Place: at(seg.log.Rel, b), logPos: b.Pos,
+		x.p.found(seg, Finding{Code: "transaction-state", Place: at(seg.log.Rel, b), Producer: new(b.ProducerID), logPos: b.Pos,
 			Message: fmt.Sprintf("producer %d writes outside of its transaction, which is open since offset %d; a broker that reads this does not load "+
 				"the partition", b.ProducerID, event.Before.CurrentTxnFirstOffset)})
 		return
@@ -115,7 +115,7 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 }
 
 func (x *producerFollower) found(seg *segment, b *format.Batch, code, message string, evidence Evidence) {
-	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, logPos: b.Pos, since: x.p.event.Before.LastOffset}
+	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, Producer: new(b.ProducerID), logPos: b.Pos, since: x.p.event.Before.LastOffset}
 	if evidence.Name != "" {
 		f.Evidence = []Evidence{evidence}
 	}
@@ -140,7 +140,7 @@ func (x *producerFollower) finish() {
 		if age := x.p.driver.opts.Now.UnixMilli() - e.TimestampMs; e.TimestampMs >= 0 && age > 0 {
 			message += ", last written to " + render.Duration(age) + " ago"
 		}
-		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, logPos: where.place.Pos,
+		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, Producer: new(e.ProducerID), logPos: where.place.Pos,
 			Message: message + "; read_committed consumers stop there until it ends",
 			Next:    x.abortCommand(e.CurrentTxnFirstOffset)})
 	}

@@ -372,7 +372,7 @@ func (c *entryCheck) compare(want format.ProducerEntry) bool {
 // contradict notes a contradiction. It is certain if it holds for a compacted log too.
 func (c *entryCheck) contradict(certain bool, wanted, got, what string) {
 	e := c.entry
-	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes), logPos: -1,
+	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes), Producer: new(e.ProducerID), logPos: -1,
 		Message: fmt.Sprintf("the entry of producer %d says %s; a broker that loads it may refuse what the producer sends, or take it twice", e.ProducerID, what)}
 	if wanted != "" {
 		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), wanted, got}}

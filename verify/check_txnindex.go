@@ -107,6 +107,7 @@ func (x *txnFollower) extra(seg *segment, offset int64) {
 			message += "where there is no such marker"
 		}
 		f := x.found(seg, "txnindex-entry", x.next, message)
+		f.Producer = new(e.ProducerID)
 		if x.marker.FirstOffset == e.LastOffset && x.marker.File != "" {
 			f.relate(x.marker)
 		}
@@ -128,6 +129,7 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log "+
 		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
 		want.LastStableOffset))
+	f.Producer = new(want.ProducerID)
 	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)}, {"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
 		{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}
 	f.relate(x.marker)
@@ -135,7 +137,7 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 
 // unstable keeps an entry of which only the last stable offset is wrong, until it is known what comes of that.
 func (x *txnFollower) unstable(seg *segment, e, want format.AbortedTxn) {
-	heap.Push(&x.stable, stableEntry{seg, e.LastStableOffset, Finding{Code: "txnindex-entry", Severity: Note, logPos: -1,
+	heap.Push(&x.stable, stableEntry{seg, e.LastStableOffset, Finding{Code: "txnindex-entry", Severity: Note, Producer: new(e.ProducerID), logPos: -1,
 		Place: Place{File: x.file, Pos: x.index.Position(x.next), Len: txnSlot, FirstOffset: e.FirstOffset, LastOffset: e.LastOffset},
 		Message: fmt.Sprintf("entry %d agrees with the log in producer %d and offsets %d to %d, but its last stable offset is %d, and by the log it is %d",
 			x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.LastStableOffset),
@@ -171,7 +173,7 @@ func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
 	if seg.dir.TxnIndex == nil {
 		place.Pos, place.Len = -1, -1
 	}
-	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, logPos: x.marker.Pos, Related: []Place{x.marker},
+	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, Producer: new(t.ProducerID), logPos: x.marker.Pos, Related: []Place{x.marker},
 		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers with "+
 			"read_committed get its records", t.ProducerID, t.LastOffset)})
 }

@@ -61,6 +61,7 @@ type Finding struct {
 	Partition string // the name of its directory, or "" for what belongs to a log directory
 	Place
 	Shown    string // the file as the user would name it
+	Producer *int64 // the id of the producer that it is about, nil if it is about none
 	Message  string // one sentence, without the place
 	Evidence []Evidence
 	// Related are the other places that show the same fault.

@@ -33,6 +33,11 @@ func (r *JSONReport) Finding(f *Finding) error {
 	o.StrOrNull("topic", format.TopicOf(f.Partition))
 	o.StrOrNull("partition", f.Partition)
 	placeJSON(&o, &f.Place)
+	if f.Producer == nil {
+		o.Null("producer_id")
+	} else {
+		o.Int("producer_id", *f.Producer)
+	}
 	o.Int("count", int64(f.Count))
 	o.Str("message", f.Message)
 	o.OpenArray("evidence")

@@ -20,6 +20,7 @@ type reportLine struct {
 	Code      string
 	Severity  string
 	Partition *string
+	Producer  *int64 `json:"producer_id"`
 	reportPlace
 	Count    int
 	Message  string
@@ -85,7 +86,7 @@ func ReadReport(r io.Reader, emit func(*Finding) error) (*Summary, error) {
 
 func (l *reportLine) finding() *Finding {
 	severity, _ := ParseSeverity(l.Severity)
-	f := &Finding{Code: l.Code, Severity: severity, Partition: orEmpty(l.Partition), Place: l.place(), Message: l.Message,
+	f := &Finding{Code: l.Code, Severity: severity, Partition: orEmpty(l.Partition), Producer: l.Producer, Place: l.place(), Message: l.Message,
 		Next: orEmpty(l.Next), Count: l.Count}
 	f.Shown = f.File
 	for _, e := range l.Evidence {
