@@ -151,6 +151,18 @@ func TestDecompressionIsBounded(t *testing.T) {
 	}
 }
 
+// A frame that claims more than its bytes can hold is broken, not large.
+func TestFalseSizeOfZstd(t *testing.T) {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 1, 0, 0} // one segment of 256 MiB; an empty block, the last
+	d := decompressor{max: 1 << 20}
+	if _, err := d.decompress(CodecZstd, frame, 2); err == nil || errors.Is(err, ErrTooLarge) {
+		t.Errorf("12 bytes that claim 256 MiB: %v", err)
+	}
+	if _, err := d.decompress(CodecZstd, append(frame, make([]byte, 100)...), 2); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("112 bytes that claim 256 MiB: %v", err)
+	}
+}
+
 // The lenient decoder of LZ4 blocks agrees with the fast one where that succeeds, and accepts what only Kafka's does.
 func TestLenientLZ4(t *testing.T) {
 	plain := bytes.Repeat([]byte("hello-kafka, a record of some length; "), 40)
@@ -174,6 +186,8 @@ func TestLenientLZ4(t *testing.T) {
 		{"length beyond the block", []byte{0xf0, 255, 255}, 1000, ""},
 		{"more than the room", []byte{0x1f, 'a', 1, 0, 200, 0x50, 'b', 'c', 'd', 'e', 'f'}, 100, ""},
 		{"nothing", nil, 100, ""},
+		{"a match where 12 bytes are left", []byte{0x11, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 13, "aaaaaabcdef"},
+		{"a match where 11 bytes are left", []byte{0x11, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 12, ""},
 	} {
 		n := lz4Lenient(room[:c.room], c.block)
 		if c.want == "" && n >= 0 || c.want != "" && string(room[:max(n, 0)]) != c.want {
