@@ -36,6 +36,9 @@ type loaded struct {
 }
 
 func newLoaded(t *testing.T) *loaded {
+	before := patience
+	t.Cleanup(func() { patience = before })
+	patience = 50 * time.Millisecond
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +152,36 @@ func TestOracleBesideBroker(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs of %d verbs, %d findings above a note", runs, len(verbs), found)
+}
+
+// TestOracleFrozen looks at copies of the log directory of a broker under load, each of one moment, KSEG_ORACLE_COPIES of them: nothing
+// is damaged in them.
+func TestOracleFrozen(t *testing.T) {
+	l := newLoaded(t)
+	l.start()
+	defer l.kill()
+	found, copies := 0, number(t, "KSEG_ORACLE_COPIES", 10)
+	for range copies {
+		time.Sleep(time.Duration(500+rand.IntN(2000)) * time.Millisecond)
+		frozen := filepath.Join(t.TempDir(), "frozen")
+		l.broker.Signal(syscall.SIGSTOP)
+		err := exec.Command("cp", "-a", l.data, frozen).Run()
+		l.broker.Signal(syscall.SIGCONT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		Main([]string{"verify", "-o", "json", frozen}, strings.NewReader(""), &stdout, &stderr)
+		worse, _ := findings(t, stdout.Bytes())
+		for _, text := range worse {
+			t.Error(text)
+			found++
+		}
+		if err := os.RemoveAll(frozen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d copies, %d findings above a note", copies, found)
 }
 
 // truncation is what a broker says of a log that it cuts at its start.

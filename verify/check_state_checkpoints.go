@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 	"kseg/state"
 )
 
@@ -107,6 +108,9 @@ type checkpointLine struct {
 // that is reported.
 func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	c, e, ok := p.entry(kind)
+	if ok && p.madeAfter(c.File) {
+		return checkpointLine{}, false
+	}
 	if ok {
 		return checkpointLine{p, p.parentFile(c.File), e.Pos, e.Len, e.Offset}, true
 	}
@@ -116,6 +120,13 @@ func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0", p.dir.Topic, p.dir.Partition)})
 	}
 	return checkpointLine{}, false
+}
+
+// madeAfter reports whether the partition is younger than a checkpoint beside a broker that runs: then the line is of a topic of the
+// same name, which was deleted.
+func (p *partition) madeAfter(checkpoint *logdir.File) bool {
+	made := p.dir.File(format.KindPartitionMetadata)
+	return made != nil && made.ModTime.After(checkpoint.ModTime) && p.dir.Parent.BrokerRuns()
 }
 
 // found reports that the line does not fit a range of offsets.

@@ -62,6 +62,7 @@ func (p *partition) settle(src *walk.Walker[looked]) (*partition, []*Finding, er
 		}
 		if agreed {
 			p.wait(looks)
+			dir, _ = p.changed()
 		}
 		again := newPartition(p.driver, dir)
 		again.alone, again.root, again.quiet = p.alone, p.root, true

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kseg/broker"
@@ -75,11 +76,13 @@ func (p *partition) nextStart() *broker.PartitionStart {
 func (p *partition) judgeByStart(found []*Finding) {
 	asks := false
 	for _, f := range found {
-		asks = asks || f.Severity > Note || f.Code == "leftover-deleted" || f.Code == "partition-metadata-missing" || f.Code == "partition-not-assigned"
+		asks = asks || f.Severity > Note || f.Code == "leftover-deleted" || f.Code == "partition-metadata-missing" ||
+			f.Code == "partition-not-assigned"
 	}
 	if !asks || p.alone != nil || p.dir.Suffix == "delete" {
 		return
 	}
+	runs := p.dir.Parent != nil && p.dir.Parent.BrokerRuns()
 	s := p.nextStart()
 	if s == nil {
 		return
@@ -90,8 +93,9 @@ func (p *partition) judgeByStart(found []*Finding) {
 			f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, quote(f.Shown))
 		}
 		switch {
+		case runs && f.Severity == Note: // it creates topics, and deletes them and segments, all the time
 		case f.Code == "leftover-deleted":
-			p.onlyCopy(f, s)
+			onlyCopy(f, s)
 		case f.Code == "partition-not-assigned" || f.Code == "partition-metadata-missing" || f.Code == "topic-id-differs":
 			strayed(f, s)
 		case f.Code == "index-missing":
@@ -212,12 +216,8 @@ func (p *partition) indexMade(f *Finding, s *broker.PartitionStart) {
 	f.Next = "kseg verify --rebuild DIR " + quote(p.dir.Display)
 }
 
-// onlyCopy: a file that is to be deleted may hold what is nowhere else. Beside a broker that runs that is what retention does all the
-// time.
-func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
-	if p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
-		return
-	}
+// onlyCopy: a file that is to be deleted may hold what is nowhere else, within the log or beyond its end.
+func onlyCopy(f *Finding, s *broker.PartitionStart) {
 	files := map[string]bool{filepath.Base(f.File): true}
 	for _, r := range f.Related {
 		files[filepath.Base(r.File)] = true
@@ -233,9 +233,9 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
 	}
 }
 
-// strayed: a partition that is set aside is lost to those who read it.
+// strayed: a partition that is set aside is lost to those who read it, if there is anything in it.
 func strayed(f *Finding, s *broker.PartitionStart) {
-	if s.Stray == "" {
+	if s.Stray == "" || !slices.ContainsFunc(s.Partition.Segments, func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
 		return
 	}
 	f.Severity = Damage

@@ -99,6 +99,19 @@ var nextStarts = []struct {
 		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000000.log 00000000000000000000.log.deleted")
 		return dir
 	}, []string{"damage leftover-deleted"}, []string{"offsets 0 to 31 are nowhere else"}},
+	{"the only copy within the log is to be deleted", func(t *testing.T) string {
+		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
+		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000032.log 00000000000000000032.log.deleted")
+		return dir
+	}, []string{"damage leftover-deleted"}, []string{"offsets 32 to 63 are nowhere else"}},
+	{"retention was at work", func(t *testing.T) string {
+		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
+		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000000.log 00000000000000000000.log.deleted\n"+
+			"rename 00000000000000000000.index 00000000000000000000.index.deleted\n"+
+			"rename 00000000000000000000.timeindex 00000000000000000000.timeindex.deleted")
+		writeFile(t, filepath.Join(dir, "orders-0", "leader-epoch-checkpoint"), []byte("0\n1\n0 32\n"))
+		return dir
+	}, nil, nil},
 	{"the root of a disk", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		if err := os.Mkdir(filepath.Join(dir, "lost+found"), 0o755); err != nil {
