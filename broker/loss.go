@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -68,13 +69,26 @@ func (l *loader) measure(out *Loaded) error {
 }
 
 // replaced reports whether a removed log was cleaned into one that is there: the cleaner gives that the name of the first of those it
-// put together, which it renames too.
+// put together, which it renames too, and the time of the last of them, which was written later than those before it.
 func (l *loader) replaced(f *logdir.File) bool {
 	if f.Name.Suffix != strings.TrimPrefix(deletedSuffix, ".") {
 		return false
 	}
 	s := floor(l.segments, f.Name.Base)
-	return s != nil && l.dir.disk[format.SegmentFileName(s.base, format.KindLog)+deletedSuffix] != nil
+	if s == nil {
+		return false
+	}
+	name := format.SegmentFileName(s.base, format.KindLog)
+	if l.dir.disk[name+deletedSuffix] != nil {
+		return true
+	}
+	into := l.dir.files[name]
+	return into != nil && into.src != nil && s != l.segments[len(l.segments)-1] && gaveTime(into.src.ModTime, f.ModTime)
+}
+
+// gaveTime reports whether a cleaned log, whose time is set in whole milliseconds, can have that of another.
+func gaveTime(cleaned, other time.Time) bool {
+	return cleaned.Nanosecond()%int(time.Millisecond) == 0 && cleaned.UnixMilli() >= other.UnixMilli()
 }
 
 // lostIn are the offsets in a log from a position on that are in no other segment.
@@ -118,26 +132,13 @@ func (l *loader) lostIn(f *logdir.File, from int64) ([]LostRange, error) {
 	return l.elsewhere(r)
 }
 
-// begun is the offset below which records were deleted on purpose: retention and DeleteRecords write it into the leader epochs, or the
-// checkpoint, before files are renamed to go. Without epochs it is the first segment in use.
+// begun is the offset below which records were deleted on purpose: retention and DeleteRecords take segments from the oldest on, and
+// rename their files before the leader epochs or a checkpoint tell of it.
 func (l *loader) begun() int64 {
-	first := l.opts.LogStart
-	if n := len(l.segments); n > 0 {
-		first = max(first, l.segments[0].base)
+	if len(l.segments) == 0 {
+		return l.opts.LogStart
 	}
-	f := l.dir.disk[epochsName]
-	if f == nil {
-		return first
-	}
-	raw, err := f.ReadSmall()
-	if err != nil {
-		return first
-	}
-	epochs, err := format.DecodeLeaderEpochs(raw)
-	if loaded := epochs.Loaded(); err == nil && len(loaded) > 0 {
-		return max(l.opts.LogStart, loaded[0].StartOffset)
-	}
-	return first
+	return max(l.opts.LogStart, l.segments[0].base)
 }
 
 // elsewhere takes the offsets out of a range that other segments hold.

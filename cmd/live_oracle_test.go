@@ -174,14 +174,16 @@ func TestOracleFrozen(t *testing.T) {
 		Main([]string{"verify", "-o", "json", frozen}, strings.NewReader(""), &stdout, &stderr)
 		worse, _ := findings(t, stdout.Bytes())
 		for _, text := range worse {
-			t.Error(text)
-			found++
+			if strings.HasPrefix(text, "damage ") {
+				t.Error(text)
+				found++
+			}
 		}
 		if err := os.RemoveAll(frozen); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d copies, %d findings above a note", copies, found)
+	t.Logf("%d copies, %d times damage", copies, found)
 }
 
 // truncation is what a broker says of a log that it cuts at its start.

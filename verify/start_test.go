@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kseg/internal/fixture"
 )
@@ -94,22 +95,31 @@ var nextStarts = []struct {
 		apply(t, filepath.Join(dir, "orders-0"), "zero 00000000000000000096.log 2237+8192")
 		return dir
 	}, []string{"damage zero-tail"}, []string{"the next start does not load the partition", "truncate -s 2237"}},
-	{"the only copy is to be deleted", func(t *testing.T) string {
-		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
-		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000000.log 00000000000000000000.log.deleted")
-		return dir
-	}, []string{"damage leftover-deleted"}, []string{"offsets 0 to 31 are nowhere else"}},
 	{"the only copy within the log is to be deleted", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000032.log 00000000000000000032.log.deleted")
 		return dir
 	}, []string{"damage leftover-deleted"}, []string{"offsets 32 to 63 are nowhere else"}},
+	{"a segment was cleaned into the one before it", func(t *testing.T) string {
+		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
+		of := filepath.Join(dir, "orders-0")
+		apply(t, of, "rename 00000000000000000032.log 00000000000000000032.log.deleted\n"+
+			"rename 00000000000000000032.index 00000000000000000032.index.deleted\n"+
+			"rename 00000000000000000032.timeindex 00000000000000000032.timeindex.deleted")
+		writeFile(t, filepath.Join(dir, "cleaner-offset-checkpoint"), []byte("0\n1\norders 0 64\n"))
+		last := time.UnixMilli(1795980000000)
+		for _, name := range []string{"00000000000000000000.log", "00000000000000000032.log.deleted"} {
+			if err := os.Chtimes(filepath.Join(of, name), last, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}, nil, nil},
 	{"retention was at work", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "rename 00000000000000000000.log 00000000000000000000.log.deleted\n"+
 			"rename 00000000000000000000.index 00000000000000000000.index.deleted\n"+
 			"rename 00000000000000000000.timeindex 00000000000000000000.timeindex.deleted")
-		writeFile(t, filepath.Join(dir, "orders-0", "leader-epoch-checkpoint"), []byte("0\n1\n0 32\n"))
 		return dir
 	}, nil, nil},
 	{"the root of a disk", func(t *testing.T) string {
