@@ -34,6 +34,9 @@ type Report struct {
 	// Warnings are sentences about what makes the answer uncertain or surprising.
 	Warnings []string
 
+	// CompactedPerhaps: cleanup.policy is not known, and the log cleaner was here. No limit of size or time is applied then.
+	CompactedPerhaps bool
+
 	kept map[*logdir.Segment]bool // those that the options keep
 }
 
@@ -144,11 +147,12 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 			Err: fmt.Errorf("%s: %w: it has no segment", p.Display, logdir.ErrNothing)})
 	}
 	r.offsets(j, dir)
-	r.evaluate(j.options.NowMs)
+	image := j.settings[p.Parent].Image
+	r.suspectCompaction(dir, image)
+	problems = append(problems, r.evaluate(j)...)
 	problems = append(problems, r.findBlocking(rd.records)...)
 	r.warn()
-	r.warnOfCompaction(dir, j.settings[p.Parent].Image)
-	problems = append(problems, r.warnOfMetadata(j.settings[p.Parent].Image)...)
+	problems = append(problems, r.warnOfMetadata(image)...)
 	return r, problems
 }
 
@@ -192,8 +196,18 @@ func (r *Report) offsets(j *Judge, dir directory) {
 	}
 }
 
-func (r *Report) evaluate(nowMs int64) {
-	r.Log.NowMs, r.Log.Limits = nowMs, r.Settings.limits(r.Partition)
+// evaluate applies the rules. Problems are what could not be read of copies in remote storage.
+func (r *Report) evaluate(j *Judge) (problems []logdir.Problem) {
+	l := &r.Log
+	l.NowMs, l.Limits = j.options.NowMs, r.Settings.limits(r.Partition)
+	if r.CompactedPerhaps {
+		l.Limits.Delete, l.Limits.Compact, l.Limits.Tiered = false, true, false
+	}
+	if remote := j.remoteLog(l.Limits.Tiered); remote != nil && remote.Given {
+		problems = remote.Problems
+		l.Limits.Copied = &Copied{}
+		l.Limits.Copied.Last, l.Limits.Copied.Any = remote.Copied(r.Partition)
+	}
 	for _, s := range r.Segments {
 		r.Log.Segments = append(r.Log.Segments, Segment{s.Base, s.Size, s.LargestMs})
 	}
@@ -203,6 +217,15 @@ func (r *Report) evaluate(nowMs int64) {
 			r.Segments[v.By].Shields++
 		}
 	}
+	return problems
+}
+
+// remoteLog is what is known of copies in remote storage, nil if it does not matter.
+func (j *Judge) remoteLog(tiered bool) *state.RemoteLog {
+	if !tiered {
+		return nil
+	}
+	return j.cluster.RemoteLog()
 }
 
 // findBlocking looks for the records whose timestamps make segments stay though segments behind them have expired, or

@@ -2,6 +2,7 @@ package retention
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kseg/format"
@@ -29,9 +30,9 @@ func (r *Report) Reason(i int) string {
 // after is what comes first when the segment goes.
 func (r *Report) after(i int) string {
 	switch {
-	case r.Log.Limits.Tiered:
+	case r.Log.Limits.Tiered && r.Log.Limits.Copied == nil:
 		return ", once it is copied to remote storage"
-	case r.Segments[i].Active():
+	case !r.Log.Limits.Tiered && r.Segments[i].Active():
 		return "; an empty segment is rolled first"
 	}
 	return ""
@@ -45,6 +46,8 @@ func (r *Report) holdReason(i int) string {
 		return "active and empty"
 	case HoldWatermark:
 		return fmt.Sprintf("would go, but has records above the high watermark %d", r.Log.HighWatermark)
+	case HoldUncopied:
+		return "expired, but not copied to remote storage"
 	case HoldActive:
 		return "expired, but active: it is rolled and copied to remote storage first"
 	case HoldPolicy:
@@ -76,6 +79,8 @@ func (r *Report) holdReason(i int) string {
 func (r *Report) wait(i int) string {
 	own := r.Log.goesAt(i, &r.Segments[i].Verdict)
 	switch {
+	case !r.Log.removable(i) && !r.Segments[i].Active():
+		return "not copied to remote storage"
 	case !r.Log.removable(i):
 		return "active, and not copied to remote storage before it is rolled"
 	case own == Never:
@@ -88,6 +93,8 @@ func (r *Report) policyReason() string {
 	switch l := r.Log.Limits; {
 	case l.Off:
 		return "nobody: cleanup.policy has compact, and log.cleaner.enable is false"
+	case r.CompactedPerhaps:
+		return "cleanup.policy is not known, and the log cleaner was here: kept"
 	case l.Compact && !l.Delete:
 		return "cleanup.policy is compact: no limit of size or time"
 	case !r.Log.limited():
@@ -154,24 +161,54 @@ func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 	return nil
 }
 
-// warnOfCompaction tells of a topic that counts as not compacted for want of settings, though the log cleaner knows it.
-func (r *Report) warnOfCompaction(dir directory, im *state.Image) {
+// suspectCompaction takes a topic for compacted whose cleanup.policy is not known, if the log cleaner knows it or has left traces:
+// nothing is offered for deletion on a default.
+func (r *Report) suspectCompaction(dir directory, im *state.Image) {
 	_, known := dir.offset(format.KindCleanerOffsetCheckpoint)
-	if known && im == nil && r.Settings.CleanupPolicy.Source == state.FromDefault && !r.Log.Limits.Compact {
-		r.Warnings = append(r.Warnings, "The cleaner-offset-checkpoint has this partition, so that its topic is compacted, or was; cleanup.policy is not "+
-			"known and counts as delete. If it is compacted, give --topic-config cleanup.policy=compact, or the metadata.")
+	cleaned := slices.ContainsFunc(r.Segments, func(s *SegmentReport) bool { return s.log.cleaned })
+	source := r.Settings.CleanupPolicy.Source
+	if im != nil || source == state.FromFlag || r.Settings.policy("compact") || !known && !cleaned {
+		return
 	}
+	r.CompactedPerhaps = true
+	evidence := "The cleaner-offset-checkpoint has this partition"
+	if !known {
+		evidence = "Batches of this partition were rewritten by the log cleaner"
+	}
+	r.Warnings = append(r.Warnings, evidence+", so that its topic is compacted, or was; cleanup.policy is not known, and nothing is taken "+
+		"for expired. Give the metadata, or --topic-config cleanup.policy=delete if it is not compacted.")
 }
 
 func (r *Report) warnOfTiers() {
 	key := r.Settings.RemoteStorage
 	switch {
+	case r.Log.Limits.Tiered && r.Log.Limits.Copied != nil:
+		r.warnOfUncopied()
 	case r.Log.Limits.Tiered:
 		r.Warnings = append(r.Warnings, "Tiered storage is on: a local segment goes only after it was copied, and the total limits are kept in "+
 			"remote storage. Which segments have been copied is not to be seen here; of the closed ones it is assumed of all.")
 	case key.Bool() && r.Settings.ServerKnown && !r.Settings.RemoteSystem.Bool():
 		r.Warnings = append(r.Warnings, "remote.storage.enable is true, but the broker's remote.log.storage.system.enable is not: the topic counts as not tiered.")
 	}
+}
+
+// warnOfUncopied tells of segments that wait for their copy.
+func (r *Report) warnOfUncopied() {
+	var waiting []*SegmentReport
+	for _, s := range r.Segments {
+		if s.Verdict.Hold == HoldUncopied {
+			waiting = append(waiting, s)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	said := "has no finished copy of this partition"
+	if c := r.Log.Limits.Copied; c.Any {
+		said = fmt.Sprintf("has this partition copied up to offset %d", c.Last)
+	}
+	r.Warnings = append(r.Warnings, fmt.Sprintf("Kept until a copy in remote storage is finished: %s. __remote_log_metadata, as far as it "+
+		"was given, %s.", segmentList(waiting), said))
 }
 
 func (r *Report) heldByWatermark() []*SegmentReport {

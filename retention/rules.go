@@ -33,10 +33,17 @@ type Limits struct {
 	RetentionMs    int64
 	RetentionBytes int64
 	// Tiered is set if segments are copied to remote storage: then a local segment goes only after it was copied, which
-	// is taken for granted of all but the active one.
+	// is taken for granted of all but the active one if Copied is nil.
 	Tiered bool
+	Copied *Copied
 	// Off is set if nobody applies the rules: the log is compacted, and log.cleaner.enable is false.
 	Off bool
+}
+
+// Copied is what is known of copies in remote storage.
+type Copied struct {
+	Any  bool
+	Last int64 // the largest offset that was copied, if any was
 }
 
 // Log is a partition as the rules see it.
@@ -58,6 +65,7 @@ const (
 	HoldPolicy                // no limit of time applies to it, whatever its age
 	HoldEmpty                 // the active segment is empty and stays
 	HoldWatermark             // records above the high watermark are never deleted
+	HoldUncopied              // with tiered storage a segment is copied first
 	HoldActive                // with tiered storage the active segment is rolled and copied first
 	HoldBehind                // it has expired, but an older segment stays
 	HoldYoung                 // its time has not come
@@ -86,7 +94,13 @@ func Evaluate(l *Log) []Verdict {
 		replicated.HighWatermark = l.EndOffset
 		held = replicated.apply(make([]Verdict, len(l.Segments)))
 	}
-	l.explain(verdicts, first, held)
+	uncopied := held
+	if l.Limits.Copied != nil {
+		copied := *l
+		copied.HighWatermark, copied.Limits.Copied = l.EndOffset, nil
+		uncopied = copied.apply(make([]Verdict, len(l.Segments)))
+	}
+	l.explain(verdicts, first, held, uncopied)
 	return verdicts
 }
 
@@ -130,9 +144,14 @@ func (l *Log) walk(verdicts []Verdict, first int, rule Rule, hit func(i int) boo
 	return len(l.Segments)
 }
 
-// removable is false for the active segment if it is empty, or has to be rolled and copied first.
+// removable is false for the active segment if it is empty, or has to be rolled and copied first, and for others that have to be
+// copied (UnifiedLog.isSegmentEligibleForDeletion).
 func (l *Log) removable(i int) bool {
-	return !l.active(i) || l.Segments[i].Size > 0 && !l.Limits.Tiered
+	if l.active(i) {
+		return l.Segments[i].Size > 0 && !l.Limits.Tiered
+	}
+	c := l.Limits.Copied
+	return c == nil || !l.Limits.Tiered || c.Any && l.upper(i)-1 <= c.Last || l.belowLogStart(i)
 }
 
 // upper is the offset behind the segment.
@@ -163,12 +182,12 @@ func (l *Log) expired(i int) bool {
 func (l *Log) timeLimited() bool { return l.limited() && l.Limits.RetentionMs >= 0 }
 
 // explain fills in when each segment goes, and what keeps those from index first on; those up to index held would go if
-// everything were replicated.
-func (l *Log) explain(verdicts []Verdict, first, held int) {
+// everything were replicated, and up to uncopied if it were copied too.
+func (l *Log) explain(verdicts []Verdict, first, held, uncopied int) {
 	at, latest := int64(math.MinInt64), -1
 	for i := range verdicts {
 		v := &verdicts[i]
-		v.Hold = l.hold(i, first, held)
+		v.Hold = l.hold(i, first, held, uncopied)
 		if own := l.goesAt(i, v); own > at {
 			at, latest = own, i
 		}
@@ -182,20 +201,24 @@ func (l *Log) explain(verdicts []Verdict, first, held int) {
 	}
 }
 
-func (l *Log) hold(i, first, held int) Hold {
+func (l *Log) hold(i, first, held, uncopied int) Hold {
 	switch {
 	case i < first:
 		return HoldNone
 	case i < held:
 		return HoldWatermark
+	case i < uncopied:
+		return HoldUncopied
 	case l.active(i) && l.Segments[i].Size == 0:
 		return HoldEmpty
 	case !l.timeLimited():
 		return HoldPolicy
 	case !l.expired(i):
 		return HoldYoung
-	case !l.removable(i):
+	case !l.removable(i) && l.active(i):
 		return HoldActive
+	case !l.removable(i):
+		return HoldUncopied
 	}
 	return HoldBehind
 }

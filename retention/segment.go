@@ -7,6 +7,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // noTimestamp is what Kafka stores where there is no timestamp.
@@ -35,6 +36,7 @@ type logFacts struct {
 	goodOffset int64
 	goodEnd    int64       // position of the first hole, or the size
 	hole       format.Hole // the first; its Pos is -1 if there is none
+	cleaned    bool        // a batch shows that the log cleaner was at it
 	doubtful   bool        // the checksum of the batch at largestAt does not match
 }
 
@@ -102,6 +104,7 @@ func (r *reader) scanLog(f *logdir.File, base int64) (logFacts, error) {
 
 func (facts *logFacts) add(b *format.Batch, records *format.RecordReader) {
 	facts.batches++
+	facts.cleaned = facts.cleaned || state.Cleaned(b)
 	facts.nextOffset = b.NextOffset()
 	if facts.batches == 1 {
 		facts.firstMs = b.MaxTimestamp

@@ -15,8 +15,8 @@ var (
 
 // The api keys of RemoteLogMetadataSerde.
 const (
-	remoteSegment         = 0
-	remoteSegmentUpdate   = 1
+	RemoteSegment         = 0
+	RemoteSegmentUpdate   = 1
 	remotePartitionDelete = 2
 	remoteSegmentSnapshot = 3
 )
@@ -33,9 +33,9 @@ func appendRemote(dst []byte, r *Record, value []byte) ([]byte, string) {
 	}
 	root := r.Value.Root()
 	switch r.Value.Type {
-	case remoteSegment:
+	case RemoteSegment:
 		return appendRemoteSegment(dst, root)
-	case remoteSegmentUpdate:
+	case RemoteSegmentUpdate:
 		return appendRemoteUpdate(dst, root)
 	case remotePartitionDelete:
 		return appendRemoteDelete(dst, root)

@@ -87,7 +87,7 @@ func (h *Holes) Batch(b *format.Batch) bool {
 		h.damaged = true
 		return false
 	}
-	h.Compacted = h.Compacted || cleaned(b)
+	h.Compacted = h.Compacted || Cleaned(b)
 	// A wrapper of magic 0 or 1 has the offset of its last message only.
 	if b.BaseOffset > h.Next && (h.damaged || b.Count >= 0) {
 		h.lose(b.BaseOffset - 1)
@@ -97,8 +97,8 @@ func (h *Holes) Batch(b *format.Batch) bool {
 	return true
 }
 
-// cleaned reports whether the batch shows that the log cleaner has been at it.
-func cleaned(b *format.Batch) bool {
+// Cleaned reports whether the batch shows that the log cleaner has been at it.
+func Cleaned(b *format.Batch) bool {
 	return !b.Legacy() && (b.HasDeleteHorizon() || int64(b.Count) != int64(b.LastOffsetDelta)+1)
 }
 

@@ -17,9 +17,10 @@ type Cluster struct {
 	// Dirs are the small files of the log directories.
 	Dirs Dirs
 
-	logs []metadataLog
-	mu   sync.Mutex
-	told map[*logdir.LogDir]bool // whose meta.properties was asked for
+	logs   []metadataLog
+	remote func() *RemoteLog
+	mu     sync.Mutex
+	told   map[*logdir.LogDir]bool // whose meta.properties was asked for
 }
 
 // metadataLog is one __cluster_metadata-0, in the log directory at path.
@@ -70,7 +71,7 @@ func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
 
 // OpenCluster reads the metadata logs that MetadataLogs finds. gentle may be nil.
 func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
-	c := &Cluster{told: map[*logdir.LogDir]bool{}}
+	c := &Cluster{told: map[*logdir.LogDir]bool{}, remote: sync.OnceValue(func() *RemoteLog { return ReadRemoteLog(set, gentle) })}
 	for _, l := range MetadataLogs(set, gentle) {
 		log := metadataLog{path: filepath.Dir(filepath.Clean(l.Partition.Path)), meta: c.metaProperties(l.Dir)}
 		var err error
@@ -85,6 +86,9 @@ func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
 	}
 	return c
 }
+
+// RemoteLog is what the operands say of copies in remote storage. It is read when it is first asked for.
+func (c *Cluster) RemoteLog() *RemoteLog { return c.remote() }
 
 // metaProperties are those of a log directory; the zero value if there are none. What is wrong with them is told once.
 func (c *Cluster) metaProperties(dir *logdir.LogDir) format.MetaProperties {
