@@ -3,6 +3,7 @@ package retention
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"kseg/broker"
 	"kseg/format"
@@ -84,6 +85,7 @@ type Judge struct {
 	options  Options
 	cluster  *state.Cluster
 	settings map[*logdir.LogDir]*state.Settings
+	told     sync.Once // the problems with __remote_log_metadata
 	// Problems are what could not be read of state files.
 	Problems []logdir.Problem
 }
@@ -204,7 +206,7 @@ func (r *Report) evaluate(j *Judge) (problems []logdir.Problem) {
 		l.Limits.Delete, l.Limits.Compact, l.Limits.Tiered = false, true, false
 	}
 	if remote := j.remoteLog(l.Limits.Tiered); remote != nil && remote.Given {
-		problems = remote.Problems
+		j.told.Do(func() { problems = remote.Problems })
 		l.Limits.Copied = &Copied{}
 		l.Limits.Copied.Last, l.Limits.Copied.Any = remote.Copied(r.Partition)
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 
 	"kseg/format"
@@ -53,6 +54,9 @@ func (l *RemoteLog) readDir(path string, gentle *logdir.Gentle, seen map[string]
 	}
 	seen[path] = true
 	set, err := logdir.Open([]string{path}, logdir.Options{Topics: []string{remoteLogTopic}, Gentle: gentle})
+	if errors.Is(err, logdir.ErrNothing) {
+		return
+	}
 	if err != nil {
 		l.Problems = append(l.Problems, logdir.Problem{Display: path, Err: err})
 		return
