@@ -50,6 +50,7 @@ func (o *opener) classifyFile(f *File) error {
 		}
 		return nil
 	}
+	f.takeRemoteBase()
 	carved := f.Kind() == format.KindLog && !f.Name.HasBase
 	if f.Kind() != format.KindUnknown && !carved {
 		return nil

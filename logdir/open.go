@@ -292,7 +292,7 @@ func statError(arg string, err error) error {
 }
 
 // directory finds out which kind of directory an operand is, and lists it. It is false for a partition that the options
-// leave out.
+// leave out, and for a directory whose files are operands of their own.
 func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 	modified := modTime(arg)
 	entries, err := readDir(arg)
@@ -318,6 +318,9 @@ func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 		op.LogDir = o.logDir(arg, entries)
 		op.LogDir.Own = own
 	default:
+		if o.remoteIndexes(arg, entries) {
+			return false
+		}
 		op.Err = foreignDir(arg, entries)
 	}
 	return true

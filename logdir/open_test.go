@@ -2,9 +2,11 @@ package logdir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -275,6 +277,25 @@ func TestBaseOffset(t *testing.T) {
 	f := openPath(t, filepath.Join(root, "segment-one.log"), Options{})
 	if _, err := f.RequireBase(); err == nil || !strings.HasSuffix(err.Error(), "add --base-offset N") {
 		t.Error(err)
+	}
+}
+
+// TestRemoteLogIndexCache: the files of remote segments' indexes have their base offsets in their names.
+func TestRemoteLogIndexCache(t *testing.T) {
+	id := "_CTxazBWVSV29GVZaQGOTag"
+	root := tree(t, "remote-log-index-cache/340"+id+".index", "remote-log-index-cache/34"+id+".timeindex", "remote-log-index-cache/34_x.index",
+		"remote-log-index-cache/notes")
+	set, err := Open([]string{filepath.Join(root, "remote-log-index-cache")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range set.Files() {
+		got = append(got, fmt.Sprint(f.Name.Raw, " ", f.Name.HasBase, " ", f.Name.Base))
+	}
+	want := []string{"34" + id + ".timeindex true 34", "340" + id + ".index true 340", "34_x.index false 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

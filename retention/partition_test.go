@@ -441,7 +441,7 @@ func TestBlockingRecordOfADamagedBatch(t *testing.T) {
 	}
 }
 
-// TestCompactedTopicWithoutSettings is judged by the default policy, but not silently.
+// TestCompactedTopicWithoutSettings: where the log cleaner knows the topic, nothing goes by the default policy.
 func TestCompactedTopicWithoutSettings(t *testing.T) {
 	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}})
 	for _, test := range []struct {
@@ -457,6 +457,9 @@ func TestCompactedTopicWithoutSettings(t *testing.T) {
 		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, test.setting)}, dir)[0]
 		if got := strings.Contains(strings.Join(r.Warnings, " "), "is compacted, or was"); got != test.warns {
 			t.Errorf("%q, %s: %q", test.checkpoint, test.setting, r.Warnings)
+		}
+		if goes, _ := r.Freed(); test.warns && goes > 0 {
+			t.Errorf("%q, %s: %d go", test.checkpoint, test.setting, goes)
 		}
 	}
 }
