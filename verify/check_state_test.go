@@ -231,6 +231,9 @@ var stateDamage = []struct {
 		mkdir(t, filepath.Join(dir[0], "remote-log-index-cache"))
 		mkdir(t, filepath.Join(dir[0], "prices-0", "old"))
 	}, []string{"note unknown-directory prices-0/old - -", "damage unknown-directory lost+found - -"}},
+	{"a partition that is being deleted, and cannot be loaded", []string{cleanData1}, func(t *testing.T, dir []string) {
+		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"), nil)
+	}, []string{"damage partition-metadata-unreadable doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
 	{"stranger's partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},

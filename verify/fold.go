@@ -24,8 +24,8 @@ func (p *partition) fold() []*Finding {
 		if p.compacted && f.Code == "txnindex-entry-missing" {
 			f.Severity = Note // the cleaner leaves out entries of which it has removed the records
 		}
-		if p.dir.Suffix == "delete" {
-			f.Severity = Note // all of it goes, whatever it is like
+		if p.dir.Suffix == "delete" && f.Code != "partition-metadata-unreadable" {
+			f.Severity = Note // all of it goes, whatever it is like, unless a broker does not come so far
 		}
 	}
 	found := slices.DeleteFunc(p.findings, func(f *Finding) bool {
