@@ -39,15 +39,25 @@ func newEnv(stdin io.Reader, stdout, stderr io.Writer) *Env {
 	}
 	env.Stdout = &Output{w: stdout, through: env.StdoutTerminal}
 	env.Stderr = &stderrWriter{w: stderr, before: env.Stdout}
-	if f, ok := stdout.(*os.File); ok && env.StdoutTerminal {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			env.Width, env.TableWidth = width, width
-		}
+	if width := columns(stdout); width > 0 {
+		env.Width, env.TableWidth = width, width
 	}
 	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 && !env.StdoutTerminal {
 		env.Width, env.TableWidth = width, width // less or the like shows it
 	}
 	return env
+}
+
+// columns is the width of the terminal that w writes to; 0 if it is none, or does not say.
+func columns(w io.Writer) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 func isTerminal(w io.Writer) bool {

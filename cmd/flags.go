@@ -118,7 +118,7 @@ func (o *outputOptions) progress(env *Env, totalBytes int64) *render.Progress {
 	if !o.Progress.On(env.StderrTerminal && !o.Quiet) {
 		return nil
 	}
-	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes, env.Now)
+	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes, env.Now).Within(func() int { return columns(env.Stderr.w) })
 	return env.Stdout.bar
 }
 

@@ -324,3 +324,19 @@ func TestProgress(t *testing.T) {
 	none.Add(1)
 	none.Clear()
 }
+
+// A bar never reaches the last column, in a terminal of any width, and says as much as fits.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	for width := range 120 {
+		for _, p := range []*Progress{{total: 1 << 40}, {total: 5, unit: "partitions"}, {}} {
+			p.Within(func() int { return width })
+			line := p.line(600<<30, 4*time.Hour)
+			if n := utf8.RuneCountInString(line); width > 0 && n >= width || width > 20 && line == "" {
+				t.Errorf("%d columns: %q has %d", width, line, n)
+			}
+			if width > 100 && p.total > 0 && !strings.HasPrefix(line, strings.Repeat("█", 10)) {
+				t.Errorf("%d columns: %q", width, line)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,8 @@ type Progress struct {
 	w     io.Writer
 	now   func() time.Time
 	total int64
-	unit  string // of what is counted; "" for bytes
+	unit  string     // of what is counted; "" for bytes
+	width func() int // of the terminal; nil or 0: unknown
 	done  atomic.Int64
 	start time.Time
 
@@ -41,6 +43,14 @@ func NewProgress(w io.Writer, total int64, now func() time.Time) *Progress {
 func (p *Progress) Counting(unit string) *Progress {
 	if p != nil {
 		p.unit = unit
+	}
+	return p
+}
+
+// Within makes the bar one that fits a terminal of so many columns, which are asked for whenever it is drawn.
+func (p *Progress) Within(width func() int) *Progress {
+	if p != nil {
+		p.width = width
 	}
 	return p
 }
@@ -76,7 +86,8 @@ func (p *Progress) Clear() {
 	}
 }
 
-// line words the bar: ████░░░░  42%  1.3 GiB of 3.1 GiB  850 MiB/s  2.2 s left.
+// line words the bar: ████░░░░  42%  1.3 GiB of 3.1 GiB  850 MiB/s  2.2 s left. In a narrow terminal the bar is shorter, and
+// then what stands last goes first: a line that wraps could not be drawn over.
 func (p *Progress) line(done int64, elapsed time.Duration) string {
 	amount, unit, total := Bytes, "", p.total
 	if p.unit != "" {
@@ -85,14 +96,38 @@ func (p *Progress) line(done int64, elapsed time.Duration) string {
 	rate := float64(done) / elapsed.Seconds()
 	speed := amount(int64(rate)) + "/s"
 	if total <= 0 {
-		return fmt.Sprintf("%s%s  %s", amount(done), unit, speed)
+		return p.fit(0, []string{amount(done) + unit, speed})
 	}
 	share := min(float64(done)/float64(total), 1)
-	filled := int(share * progressCells)
-	line := fmt.Sprintf("%s%s  %3d%%  %s of %s  %s",
-		strings.Repeat("█", filled), strings.Repeat("░", progressCells-filled), int(share*100), amount(done), amount(total)+unit, speed)
+	parts := []string{fmt.Sprintf("%3d%%", int(share*100)), amount(done) + " of " + amount(total) + unit, speed}
 	if left := total - done; left > 0 && rate > 0 {
-		line += "  " + Duration(int64(float64(left)/rate)*1000) + " left"
+		parts = append(parts, Duration(int64(min(float64(left)/rate, 1e9))*1000)+" left")
+	}
+	return p.fit(share, parts)
+}
+
+// fewestCells is the shortest bar worth drawing.
+const fewestCells = 5
+
+// fit puts as much on a line as the terminal has room for; share is how much of the bar is full.
+func (p *Progress) fit(share float64, parts []string) string {
+	room := math.MaxInt
+	if p.width != nil {
+		if width := p.width(); width > 0 {
+			room = width - 1 // the cursor stands behind the last column
+		}
+	}
+	line := strings.Join(parts, "  ")
+	for len(parts) > 1 && len(line) > room {
+		parts = parts[:len(parts)-1]
+		line = strings.Join(parts, "  ")
+	}
+	if len(line) > room {
+		return ""
+	}
+	if cells := min(progressCells, room-len(line)-2); p.total > 0 && cells >= fewestCells {
+		filled := int(share * float64(cells))
+		line = strings.Repeat("█", filled) + strings.Repeat("░", cells-filled) + "  " + line
 	}
 	return line
 }

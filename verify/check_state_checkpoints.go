@@ -57,14 +57,21 @@ func lookAtCheckpointFiles(l *logDir) {
 	if l.dir.Narrowed {
 		return
 	}
+	// Those that are being moved count, too.
+	there := map[state.TopicPartition]bool{}
+	for _, name := range l.dir.Subdirs {
+		if d, ok := format.ParsePartitionDir(name); ok {
+			there[state.TopicPartition{Topic: d.Topic, Partition: d.Partition}] = true
+		}
+	}
 	for _, kind := range state.CheckpointKinds {
 		if c := s.Checkpoint(kind); c != nil {
-			lookAtCheckpointFile(l, kind, c)
+			lookAtCheckpointFile(l, c, there)
 		}
 	}
 }
 
-func lookAtCheckpointFile(l *logDir, kind format.Kind, c *state.Checkpoint) {
+func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicPartition]bool) {
 	if c.Err != nil {
 		l.found(unreadable(c))
 		return
@@ -73,18 +80,12 @@ func lookAtCheckpointFile(l *logDir, kind format.Kind, c *state.Checkpoint) {
 		l.found(finding)
 	}
 	for _, e := range c.Content.Entries {
-		if !slices.ContainsFunc(l.dir.Subdirs, func(name string) bool { return isDirOf(name, e.Topic, e.Partition) }) {
+		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] {
 			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
 				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time", e.Topic, e.Partition)}
 			l.found(f)
 		}
 	}
-}
-
-// isDirOf reports whether a directory is that of the partition, also if it is being moved, or of a name that was cut short.
-func isDirOf(name, topic string, partition int32) bool {
-	d, ok := format.ParsePartitionDir(name)
-	return ok && d.Topic == topic && d.Partition == partition
 }
 
 // unreadable makes the finding of a checkpoint that a broker cannot read.
