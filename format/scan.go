@@ -72,6 +72,7 @@ type Scanner struct {
 	odd      int64 // position of the first batch after it, if that has no sane header, -1: none
 	budget   int64
 	again    int64 // bytes that holes may still lead back over
+	zeros    int64 // from here on all bytes are known to be zero
 }
 
 // Trust says how far a scanner believes in lengths.
@@ -91,8 +92,14 @@ const (
 // NewScanner starts at byte pos of the file data. base is the segment's base offset (-1: unknown), by which a torn
 // tail is told from garbage.
 func NewScanner(data []byte, pos, base int64) *Scanner {
-	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data)), again: 2 * int64(len(data))}
+	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data)), again: 2 * int64(len(data)), zeros: int64(len(data))}
 }
+
+// Zeros says that all bytes from a position on are zero, as those of a hole of the file system, so that they are not looked at.
+func (s *Scanner) Zeros(from int64) { s.zeros = from }
+
+// onlyZeros reports whether nothing but zeros comes from pos on.
+func (s *Scanner) onlyZeros(pos int64) bool { return pos >= s.zeros || allZero(s.data[pos:s.zeros]) }
 
 // Trust sets how far lengths are believed.
 func (s *Scanner) Trust(t Trust) { s.lengths = t }
@@ -266,7 +273,7 @@ func (s *Scanner) findHole(why error) {
 	if doubted {
 		from = last.Pos
 	}
-	if from == s.pos && allZero(rest) {
+	if from == s.pos && s.onlyZeros(s.pos) {
 		h.Kind, h.Len = ZeroTail, int64(len(rest))
 		s.setHole(h, int64(len(s.data)))
 		return
@@ -306,7 +313,7 @@ func (s *Scanner) setHole(h Hole, pos int64) {
 
 func (s *Scanner) tailKind(rest []byte) HoleKind {
 	switch {
-	case allZero(rest):
+	case s.onlyZeros(s.pos):
 		return ZeroTail
 	case TornBatch(rest, s.expected, s.base):
 		return TornTail
@@ -317,7 +324,7 @@ func (s *Scanner) tailKind(rest []byte) HoleKind {
 // search finds the first intact batch that begins at from or later, ends at to or before, and fits (nil: any does).
 func (s *Scanner) search(from, to int64, fits func(*Batch) bool) (Batch, bool) {
 	data := s.data[:to]
-	for pos := from; pos+MagicPrefix < to; pos++ {
+	for pos := from; pos+MagicPrefix < to && pos < s.zeros; pos++ {
 		if data[pos+16] > 2 || data[pos] != 0 {
 			continue
 		}

@@ -77,29 +77,37 @@ func nextData(file *os.File, pos int64) (start, end int64, ok bool) {
 // thousands.
 const mostHoles = 32
 
+// mostExtents bounds how far a file of very many holes is asked for its last.
+const mostExtents = 1 << 14
+
 // coverHoles puts zeros that cost nothing in the place of a mapped file's holes: without them a look at a hole of a preallocated
 // index reads each of its pages through the page cache, and on a full tmpfs, which needs memory for that, it is a fault.
-func coverHoles(file *os.File, data []byte) {
+// It returns where the last bytes end that are not in a hole.
+func coverHoles(file *os.File, data []byte) (dataEnd int64) {
 	size := int64(len(data))
 	pos := int64(0)
-	for range mostHoles {
+	for n := range mostExtents {
 		if pos >= size {
-			return
+			return size
 		}
 		start, end, ok := nextData(file, pos)
 		if !ok {
-			return
+			return size
 		}
 		from, to := (pos+pageSize-1)/pageSize*pageSize, min(start, size)
 		if to < size {
 			to = to / pageSize * pageSize
 		}
-		if from < to {
+		if from < to && (n < mostHoles || to == size) {
 			// It cannot fail for want of memory, as it takes none; if it does the file's own pages stay.
 			_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(data[from:])), uintptr(to-from), unix.PROT_READ,
 				unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|unix.MAP_FIXED)
 			_ = unix.Madvise(data[from:to], unix.MADV_HUGEPAGE)
 		}
+		if start >= size {
+			return pos
+		}
 		pos = end
 	}
+	return size
 }

@@ -1,6 +1,7 @@
 package logdir
 
 import (
+	"bytes"
 	"os"
 	"testing"
 	"time"
@@ -137,5 +138,28 @@ func TestPrepareOfLostBytesDoesNotFault(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("nobody says that the file is shorter")
+	}
+}
+
+// A hole is no reason to read: its zeros are not brought into the page cache, and the file's data ends before it.
+func TestHolesAreNotRead(t *testing.T) {
+	const size = 64 << 20
+	f := openFile(t, bytes.Repeat([]byte("data"), 3000))
+	must(t, os.Truncate(f.Path, size))
+	f = openPath(t, f.Path, Options{})
+	must(t, f.View(func(b []byte) error {
+		sum := 0
+		for _, c := range b {
+			sum += int(c)
+		}
+		if end := f.DataEnd(); sum == 0 || len(b) != size || end < 12000 || end > 1<<20 {
+			t.Errorf("sum %d, %d bytes, data up to %d", sum, len(b), end)
+		}
+		return nil
+	}))
+	for i, there := range cached(t, f) {
+		if there && i > 1<<20/int(pageSize) {
+			t.Fatalf("page %d of the hole is cached", i)
+		}
 	}
 }

@@ -61,11 +61,12 @@ var pageSize = int64(os.Getpagesize())
 
 // mapping is a read-only memory map of a whole file, shared by all the Views that are running on it.
 type mapping struct {
-	data []byte
-	raw  []byte  // data, from the beginning of its first page on
-	file *handle // kept for asking the present length, for reading, and for dropping pages
-	path string  // by which it was opened
-	refs int
+	data    []byte
+	raw     []byte  // data, from the beginning of its first page on
+	file    *handle // kept for asking the present length, for reading, and for dropping pages
+	path    string  // by which it was opened
+	dataEnd int64   // from here on the file is a hole
+	refs    int
 	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
 	resident []byte
 }
@@ -95,6 +96,14 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 		}
 	}()
 	return Guard(f.Display, func() error { return fn(m.data) })
+}
+
+// DataEnd is the position from which on the file has nothing but a hole, its length if it does not end in one. It must be
+// called inside a View.
+func (f *File) DataEnd() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mapping.dataEnd
 }
 
 // Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes that are
@@ -273,8 +282,8 @@ func (f *File) mmap() (*mapping, error) {
 		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w; a copy on a local disk can", f.Display, err)
 	}
 	m.data = m.raw[pad:]
-	if file.whole() {
-		coverHoles(file.File, m.data)
+	if m.dataEnd = int64(len(m.data)); file.whole() {
+		m.dataEnd = coverHoles(file.File, m.data)
 	}
 	adviseSequential(m.raw)
 	m.protectRefused()

@@ -74,6 +74,7 @@ func (r *reader) scanLog(f *logdir.File, base int64) (logFacts, error) {
 	err := f.View(func(data []byte) error {
 		facts.goodEnd, facts.hole.Pos = int64(len(data)), -1
 		s := format.NewScanner(data, 0, base)
+		s.Zeros(f.DataEnd())
 		w := window{file: f, data: data, progress: r.progress}
 		holes := 0
 		for w.reach(0); s.Next(); w.reach(s.Pos()) {

@@ -192,11 +192,11 @@ const leastZeroed = 32
 // zeroed is the torn tail that begins at pos, if the last segment ends in zeros that began in the middle of a batch: a crash came
 // when the file had its length but not yet all of its bytes.
 func (p *partition) zeroed(seg *segment, data []byte, pos, expected int64) (torn *format.Hole, there []byte) {
-	end := int64(len(data))
+	end := min(int64(len(data)), seg.log.DataEnd())
 	for end > pos && data[end-1] == 0 {
 		end--
 	}
-	if !seg.last || p.shutdown == cleanShutdown || end == pos || int64(len(data))-end < leastZeroed {
+	if !seg.last || p.shutdown == cleanShutdown || end <= pos || int64(len(data))-end < leastZeroed {
 		return nil, nil
 	}
 	scan := format.NewScanner(data[:end], pos, seg.base)
@@ -218,8 +218,10 @@ func (p *partition) hole(seg *segment, data []byte, h *format.Hole) {
 		seg.tail = h
 		return
 	}
-	if torn, there := p.zeroed(seg, data, h.Pos, h.Expected); torn != nil && h.Kind == format.Damage && h.Next < 0 {
-		h, data = torn, there
+	if h.Kind == format.Damage && h.Next < 0 {
+		if torn, there := p.zeroed(seg, data, h.Pos, h.Expected); torn != nil {
+			h, data = torn, there
+		}
 	}
 	seg.damaged = true
 	if h.Next < 0 {

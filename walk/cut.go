@@ -27,6 +27,7 @@ type cutter struct {
 func newCutter(log *Log, data []byte, trust format.Trust) *cutter {
 	c := &cutter{log: log, data: data, trust: trust, scan: format.NewScanner(data, log.From, log.Base)}
 	c.scan.Trust(trust)
+	c.scan.Zeros(log.File.DataEnd())
 	return c
 }
 
