@@ -335,10 +335,15 @@ func (t *tablePrinter) cell(b []byte, d Decoder) string {
 		return "null"
 	case !t.opts.Data:
 		return decimal(int64(len(b))) + " bytes"
-	case t.opts.Payload == render.PayloadRaw:
-		return string(d.appendText(nil, b, render.PayloadAuto))
+	case t.opts.Payload.LengthsOnly():
+		return string(d.appendText(nil, b, t.opts.Payload))
 	}
-	return string(d.appendText(nil, b, t.opts.Payload))
+	payload := t.opts.Payload
+	if payload == render.PayloadRaw {
+		payload = render.PayloadAuto
+	}
+	beginning, rest := render.Brief(b)
+	return string(d.appendText(nil, beginning, payload)) + rest
 }
 
 func (t *tablePrinter) hole(dst []byte, _ *format.Hole) []byte { return dst }

@@ -285,7 +285,11 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 			if b == nil {
 				return "null"
 			}
-			return string(st.Payload.AppendText(nil, b))
+			if st.Payload.LengthsOnly() {
+				return string(st.Payload.AppendText(nil, b))
+			}
+			beginning, rest := render.Brief(b)
+			return string(st.Payload.AppendText(nil, beginning)) + rest
 		}
 		verdict := ""
 		if rec.Discarded {

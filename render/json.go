@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -176,6 +177,9 @@ const hexDigits = "0123456789abcdef"
 // reorder or hide text on a terminal, and the two Unicode line ends, so that a line of JSON is safe to look at. Bytes that
 // are not UTF-8 become U+FFFD: whoever needs them exactly writes base64.
 func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
+	if len(s) > largeString {
+		dst = slices.Grow(dst, jsonLength(s))
+	}
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
@@ -204,6 +208,23 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// largeString is the length above which room is made at once: growing step by step takes several times the memory.
+const largeString = 1 << 20
+
+// jsonLength is about how long s is as a JSON string.
+func jsonLength[T ~string | ~[]byte](s T) int {
+	n := len(s) + 2
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < 0x20 || c == 0x7f:
+			n += 5
+		case c == '"' || c == '\\':
+			n++
+		}
+	}
+	return n
 }
 
 // AppendSafeJSON appends JSON in which the characters that act on a terminal, and stand in its strings as they are, become

@@ -340,3 +340,16 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestBriefCutsBetweenRunes(t *testing.T) {
+	for pad := range 4 {
+		long := []byte(strings.Repeat("x", pad) + strings.Repeat("é", mostBrief))
+		beginning, rest := Brief(long)
+		if !utf8.Valid(beginning) || len(beginning) > mostBrief || len(beginning) < mostBrief-4 || !strings.Contains(rest, Count(int64(len(long)))) {
+			t.Errorf("%d bytes and %q", len(beginning), rest)
+		}
+		if short, none := Brief(long[:100]); len(short) != 100 || none != "" {
+			t.Errorf("%d bytes and %q", len(short), none)
+		}
+	}
+}

@@ -95,6 +95,22 @@ func (p Payload) AppendText(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
+// mostBrief is how many bytes of a value Brief keeps: more than anybody reads in a table.
+const mostBrief = 4096
+
+// Brief cuts a very long value for a table or a listing: it returns the beginning, and what to put behind it, which says how
+// long the value is.
+func Brief(b []byte) (beginning []byte, rest string) {
+	if len(b) <= mostBrief {
+		return b, ""
+	}
+	end := mostBrief
+	for end > mostBrief-utf8.UTFMax && !utf8.RuneStart(b[end]) {
+		end--
+	}
+	return b[:end:end], " … (" + Count(int64(len(b))) + " bytes)"
+}
+
 // AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8 and
 // {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
 func (p Payload) AppendJSON(dst, b []byte) []byte {
