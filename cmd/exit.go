@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"kseg/logdir"
 	"kseg/render"
 )
 
@@ -95,6 +97,7 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 		err = errors.Join(err, flushErr)
 	}
 	env.Stdout.bar.Clear()
+	err = errors.Join(err, env.unsaid())
 	code := exitCode(err)
 	if code == codeInterrupted && !interrupted {
 		// A context that was cancelled from within is a failure, not the user's wish.
@@ -108,6 +111,17 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 		env.complain(ran, e)
 	}
 	return code
+}
+
+// unsaid is about what the disk did not give and nobody has named: however little it mattered, the answer is one without it.
+func (env *Env) unsaid() error {
+	var all []error
+	for _, f := range logdir.Failures() {
+		if !env.Stderr.named(render.Escaped(filepath.Base(f.Path))) {
+			all = append(all, fmt.Errorf("%s: %w: it could not be read, and the answer is one without it", f.Path, f.Err))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // complain prints one error as one line, unless the verb has printed it or nobody reads any more.

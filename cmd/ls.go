@@ -103,7 +103,6 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	}
 	incomplete := o.leaveFiles(env, set)
 	cluster := state.OpenCluster(set, nil)
-	incomplete = errors.Join(incomplete, env.report(slices.Concat(set.Problems, cluster.Problems)))
 	partitions := ls.Partitions(set)
 	if o.By == "auto" {
 		o.By = by(set, partitions)
@@ -117,6 +116,7 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	incomplete = errors.Join(incomplete, env.report(slices.Concat(set.Problems, cluster.Problems)))
 	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group,
 		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: settings,
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})

@@ -11,12 +11,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"kseg/logdir"
 )
 
 // Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one file
 // is caught here: one sentence and exit code 3, never a stack trace.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	env := newEnv(stdin, stdout, stderr)
+	logdir.Failures() // those of whoever ran before
 	defer env.catch(&code)
 
 	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go decides

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
@@ -79,6 +80,17 @@ type stderrWriter struct {
 	mu     sync.Mutex
 	w      io.Writer
 	before *Output
+	said   []byte // up to mostSaid
+}
+
+// mostSaid bounds what is kept of the notes.
+const mostSaid = 1 << 20
+
+// named reports whether the notes have a name.
+func (s *stderrWriter) named(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.said, []byte(name))
 }
 
 func (s *stderrWriter) Write(p []byte) (int, error) {
@@ -86,5 +98,6 @@ func (s *stderrWriter) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	s.before.Flush()
 	s.before.bar.Clear()
+	s.said = append(s.said, p[:min(len(p), mostSaid-len(s.said))]...)
 	return s.w.Write(p)
 }

@@ -108,7 +108,7 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 		clean := o.Shutdown == "clean"
 		judge.Options.Clean = &clean
 	}
-	problems := append(append(set.Problems, cluster.Problems...), coordinators.Problems...)
+	problems := append(append(set.Problems, cluster.ProblemsOf(set)...), coordinators.Problems...)
 	w := txnWriter{env: env, o: o, judge: judge, theme: o.theme(env), incomplete: env.report(problems)}
 	for report, err := range judge.Run(ctx, w.partitions(set), o.Jobs) {
 		w.add(report, err)

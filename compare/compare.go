@@ -8,6 +8,7 @@ package compare
 
 import (
 	"context"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -46,6 +47,8 @@ type Log struct {
 	Damages   []Place
 	Diverged  int64 // records at and after the divergence
 
+	unread  []error // why small files could not be read
+	epochs  []format.EpochEntry
 	read    bool    // End and Records are known
 	noBytes bool    // Bytes is not known
 	missed  []int64 // offsets of records that only the other side has, as fingerprints tell
@@ -117,12 +120,16 @@ func partitions(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 	if opts.State {
 		c.State = compareState(c.A, c.B)
 	}
+	c.NotRead = append(c.NotRead, slices.Concat(c.A.unread, c.B.unread)...)
 	return c.Comparison
 }
 
 // newLog is what can be said of a side beforehand.
 func newLog(p *logdir.Partition, dirs *state.Dirs) *Log {
-	l := &Log{Path: p.Display, Partition: p, TopicID: topicID(p)}
+	l := &Log{Path: p.Display, Partition: p}
+	if m, err := format.DecodePartitionMetadata(l.small(p.File(format.KindPartitionMetadata))); err == nil {
+		l.TopicID = m.TopicID
+	}
 	for _, s := range p.Segments {
 		l.Bytes += s.Log.Size
 	}
@@ -149,21 +156,17 @@ func cleaned(p *logdir.Partition, dirs *state.Dirs) bool {
 	return ok || p.Topic == "__consumer_offsets" || p.Topic == "__transaction_state"
 }
 
-// topicID is that of partition.metadata, zero if it cannot be read.
-func topicID(p *logdir.Partition) format.UUID {
-	f := p.File(format.KindPartitionMetadata)
+// small reads a small file of the side; nil if there is none, or if it cannot be read, which is noted.
+func (l *Log) small(f *logdir.File) []byte {
 	if f == nil {
-		return format.UUID{}
+		return nil
 	}
 	raw, err := f.ReadSmall()
 	if err != nil {
-		return format.UUID{}
+		l.unread = append(l.unread, err)
+		return nil
 	}
-	m, err := format.DecodePartitionMetadata(raw)
-	if err != nil {
-		return format.UUID{}
-	}
-	return m.TopicID
+	return raw
 }
 
 // merge goes through both logs.

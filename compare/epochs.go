@@ -4,7 +4,6 @@ import (
 	"sort"
 
 	"kseg/format"
-	"kseg/logdir"
 )
 
 // Truncation is what a follower does about a divergence, by the leader epochs (KIP-101, KIP-279): the side whose epochs end
@@ -19,7 +18,7 @@ type Truncation struct {
 
 // truncation needs both leader-epoch-checkpoints, else it is nil.
 func truncation(a, b *Log) *Truncation {
-	ea, eb := epochsOf(a.Partition), epochsOf(b.Partition)
+	ea, eb := a.leaderEpochs(), b.leaderEpochs()
 	if len(ea) == 0 || len(eb) == 0 {
 		return nil
 	}
@@ -34,20 +33,15 @@ func truncation(a, b *Log) *Truncation {
 	return t
 }
 
-func epochsOf(p *logdir.Partition) []format.EpochEntry {
-	f := p.File(format.KindLeaderEpochCheckpoint)
-	if f == nil {
-		return nil
+// leaderEpochs are those that the side's leader-epoch-checkpoint gives a broker, none if it cannot be read.
+func (l *Log) leaderEpochs() []format.EpochEntry {
+	if l.epochs == nil {
+		epochs, err := format.DecodeLeaderEpochs(l.small(l.Partition.File(format.KindLeaderEpochCheckpoint)))
+		if l.epochs = []format.EpochEntry{}; err == nil {
+			l.epochs = append(l.epochs, epochs.Loaded()...)
+		}
 	}
-	raw, err := f.ReadSmall()
-	if err != nil {
-		return nil
-	}
-	epochs, err := format.DecodeLeaderEpochs(raw)
-	if err != nil {
-		return nil
-	}
-	return epochs.Loaded()
+	return l.epochs
 }
 
 // epochCache is a LeaderEpochFileCache and the log end offset.

@@ -65,7 +65,8 @@ type printer struct {
 func Fingerprints(ctx context.Context, name string, p *logdir.Partition, dirs *state.Dirs, opts *Options,
 	yield func(*Fingerprint) error) (notRead []error, err error) {
 	l := newLog(p, dirs)
-	pr := &printer{digest: format.NewRangeDigest(), end: l.Start, cleaned: cleaned(p, dirs), yield: yield, progress: opts.Progress}
+	pr := &printer{digest: format.NewRangeDigest(), end: l.Start, cleaned: cleaned(p, dirs), yield: yield, progress: opts.Progress,
+		notRead: l.unread}
 	pr.now = Fingerprint{Partition: name, TopicID: l.TopicID, LogStart: l.Start, LeaderEpoch: -1, First: l.Start}
 	for i, seg := range p.Segments {
 		if i+1 < len(p.Segments) && p.Segments[i+1].Base <= l.Start {

@@ -106,8 +106,10 @@ func compareOne(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 		switch {
 		case p.B == nil:
 			c.Result, c.A = OnlyA, newLog(p.A, dirs)
+			c.NotRead = c.A.unread
 		case p.A == nil:
 			c.Result, c.B = OnlyB, newLog(p.B, dirs)
+			c.NotRead = c.B.unread
 		default:
 			c = partitions(ctx, p, dirs, opts)
 		}

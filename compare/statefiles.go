@@ -26,7 +26,7 @@ func compareState(a, b *Log) []StateDifference {
 	}
 	for _, f := range state.ProducerSnapshotsOf(a.Partition) {
 		if other := theirs[f.Name.Base]; other != nil {
-			all = append(all, compareSnapshots(f, other)...)
+			all = append(all, compareSnapshots(a, b, f, other)...)
 		}
 	}
 	return all
@@ -35,12 +35,12 @@ func compareState(a, b *Log) []StateDifference {
 // compareEpochs compares where the epochs begin that both know, above the later log start.
 func compareEpochs(a, b *Log) []StateDifference {
 	starts := map[int32]int64{}
-	for _, e := range epochsOf(b.Partition) {
+	for _, e := range b.leaderEpochs() {
 		starts[e.Epoch] = e.StartOffset
 	}
 	from := max(a.Start, b.Start)
 	var all []StateDifference
-	for _, e := range epochsOf(a.Partition) {
+	for _, e := range a.leaderEpochs() {
 		start, ok := starts[e.Epoch]
 		if ok && start != e.StartOffset && max(start, e.StartOffset) > from {
 			all = append(all, StateDifference{File: format.KindLeaderEpochCheckpoint.Info().Name,
@@ -51,9 +51,13 @@ func compareEpochs(a, b *Log) []StateDifference {
 }
 
 // compareSnapshots compares what two snapshots of one offset say of the producers that both know: others may have expired.
-func compareSnapshots(a, b *logdir.File) []StateDifference {
-	sa, errA := readSnapshot(a)
-	sb, errB := readSnapshot(b)
+func compareSnapshots(la, lb *Log, a, b *logdir.File) []StateDifference {
+	rawA, rawB := la.small(a), lb.small(b)
+	if rawA == nil || rawB == nil {
+		return nil
+	}
+	sa, errA := format.DecodeProducerSnapshot(rawA)
+	sb, errB := format.DecodeProducerSnapshot(rawB)
 	if errA != nil || errB != nil {
 		return []StateDifference{{File: a.Name.Raw, What: "whether it can be read", A: readable(errA), B: readable(errB), Contradicts: true}}
 	}
@@ -71,14 +75,6 @@ func compareSnapshots(a, b *logdir.File) []StateDifference {
 		}
 	}
 	return all
-}
-
-func readSnapshot(f *logdir.File) (format.ProducerSnapshot, error) {
-	raw, err := f.ReadSmall()
-	if err != nil {
-		return format.ProducerSnapshot{}, err
-	}
-	return format.DecodeProducerSnapshot(raw)
 }
 
 func readable(err error) string {

@@ -190,9 +190,7 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 		}
 	}
 	in.cluster = state.OpenCluster(set, gentle)
-	for _, p := range in.cluster.Problems {
-		in.Notes = append(in.Notes, p.Error()) // the metadata only tells names
-	}
+	in.Problems = append(in.Problems, in.cluster.Problems...)
 	in.image = in.cluster.Settings(nil).Image
 	return in
 }

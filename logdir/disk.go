@@ -42,7 +42,8 @@ func refused(op, path string, pos int64) error {
 	return nil
 }
 
-func stat(path string) (fs.FileInfo, error) {
+func stat(path string) (info fs.FileInfo, err error) {
+	defer func() { failedLook(path, err) }()
 	if err := refused("stat", path, 0); err != nil {
 		return nil, err
 	}
@@ -57,13 +58,18 @@ func stat(path string) (fs.FileInfo, error) {
 
 // entryInfo is stat of what a listing has named, without following a link.
 func entryInfo(dir string, e fs.DirEntry) (fs.FileInfo, error) {
-	if err := refused("stat", filepath.Join(dir, e.Name()), 0); err != nil {
-		return nil, err
+	path := filepath.Join(dir, e.Name())
+	err := refused("stat", path, 0)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = e.Info()
 	}
-	return e.Info()
+	failedLook(path, err)
+	return info, err
 }
 
-func readDir(path string) ([]fs.DirEntry, error) {
+func readDir(path string) (entries []fs.DirEntry, err error) {
+	defer func() { failedLook(path, err) }()
 	if err := refused("list", path, 0); err != nil {
 		return nil, err
 	}
@@ -142,12 +148,15 @@ func readAt(file *handle, path string, b []byte, pos int64) (int, error) {
 	if inject.Load() != nil {
 		for at := pos / block * block; at < pos+int64(len(b)); at += block {
 			if err := refused("read", path, at); err != nil {
+				failed(path, err)
 				n, _ := file.ReadAt(b[:max(0, at-pos)], pos)
 				return n, err
 			}
 		}
 	}
-	return file.ReadAt(b, pos)
+	n, err := file.ReadAt(b, pos)
+	failed(path, err)
+	return n, err
 }
 
 // protectRefused makes the pages of a mapping fault that a test makes fail.

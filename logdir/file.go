@@ -32,6 +32,7 @@ type File struct {
 	Linked bool
 
 	mode   fs.FileMode
+	denied error // why nothing is known of it but that it may be there; opening it fails with that
 	id     FileID
 	own    Usage
 	gentle *Gentle
@@ -158,14 +159,18 @@ func (f *File) Parent() *LogDir {
 	return parentOf(filepath.Dir(f.Path), f.gentle)
 }
 
-// regularFile looks for a regular file of that name in dir; it is nil if there is none.
+// regularFile looks for a regular file of that name in dir; it is nil if there is none. Where the disk does not tell, it is a
+// file that cannot be opened.
 func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
-	path := filepath.Join(dir, name)
+	path, display := filepath.Join(dir, name), filepath.Join(displayDir, name)
 	info, err := stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.Mode().IsRegular():
 		return nil
+	case err != nil:
+		return &File{Path: path, Display: display, Rel: name, Name: format.ParseFileName(name), denied: statError(display, err), gentle: gentle}
 	}
-	return newFile(path, filepath.Join(displayDir, name), name, info, gentle)
+	return newFile(path, display, name, info, gentle)
 }
 
 // SizeNow asks how many bytes the file has at present: a broker may have appended to it since it was found, or mapped.

@@ -69,8 +69,12 @@ func (s *Seen) First(u Usage) Usage {
 // Usage is what du counts for the file's name.
 func (f *File) Usage() Usage { return f.own }
 
-// Irregular says why the file cannot be read as one: it is a pipe, a device, a socket. It is nil for regular files.
+// Irregular says why the file cannot be read as one: it is a pipe, a device, a socket, or the disk does not tell. It is nil for
+// regular files.
 func (f *File) Irregular() error {
+	if f.denied != nil {
+		return f.denied
+	}
 	if f.mode.IsRegular() {
 		return nil
 	}

@@ -328,6 +328,7 @@ func (f *File) openPath() (*handle, fs.FileInfo, error) {
 		file, err = openAt(f.Path, flags)
 	}
 	if err != nil {
+		failed(f.Path, err)
 		return nil, nil, f.openError(err)
 	}
 	info, err := file.Stat()

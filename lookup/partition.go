@@ -54,6 +54,8 @@ func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Pr
 			p, err := fromFile(op.File)
 			if err != nil {
 				problems = append(problems, logdir.Problem{Display: op.File.Display, Err: err})
+			}
+			if p == nil {
 				continue
 			}
 			p.Operand = true
@@ -79,7 +81,7 @@ func newPartition(p *logdir.Partition) *Partition {
 }
 
 // fromFile makes a partition of the segment that a file belongs to. Its directory is looked at too, since the index of the
-// last segment is used in another way than that of a closed one.
+// last segment is used in another way than that of a closed one. Where it cannot be listed there are an error and a partition.
 func fromFile(f *logdir.File) (*Partition, error) {
 	switch f.Kind() {
 	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
@@ -98,31 +100,42 @@ func fromFile(f *logdir.File) (*Partition, error) {
 		return nil, fmt.Errorf("%s: there is no %s beside it, and an index without its log finds nothing", f.Display, f.Name.Sibling(format.KindLog))
 	}
 	s := &logdir.Segment{Base: base, Log: log, Index: f.Sibling(format.KindOffsetIndex), TimeIndex: f.Sibling(format.KindTimeIndex)}
-	if known := inDirectory(f, log, base); known != nil {
+	known, err := inDirectory(f, log, base)
+	if known != nil {
 		s.Partition, s.Prev, s.Next = known.Partition, known.Prev, known.Next
 		p := newPartition(known.Partition)
 		p.Display, p.Segments = f.Display, []*logdir.Segment{s}
-		return p, nil
+		return p, err
 	}
 	p := &Partition{Name: f.Name.Raw, Display: f.Display, Segments: []*logdir.Segment{s}, LogStart: -1, HighWatermark: -1, TopicInterval: -1}
 	if d, ok := f.Dir(); ok {
 		p.Topic = d.Topic
 	}
-	return p, nil
+	return p, err
 }
 
-// inDirectory is the segment of a log among the others of its directory, or nil if a broker would not load it from there.
-func inDirectory(f, log *logdir.File, base int64) *logdir.Segment {
+// inDirectory is the segment of a log among the others of its directory, or nil if a broker would not load it from there. The
+// error says why the directory could not be listed.
+func inDirectory(f, log *logdir.File, base int64) (*logdir.Segment, error) {
 	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{base}})
-	if err != nil || len(set.Partitions()) != 1 {
-		return nil
+	if err != nil {
+		return nil, nil // no such segment, whose name is then none that a broker reads
+	}
+	for _, p := range set.Problems {
+		var foreign *logdir.ForeignError
+		if err == nil && !errors.As(p.Err, &foreign) {
+			err = p.Err
+		}
+	}
+	if len(set.Partitions()) != 1 {
+		return nil, err
 	}
 	for _, s := range set.Partitions()[0].Segments {
 		if s.Log.Name.Raw == log.Name.Raw && s.Base == base {
-			return s
+			return s, err
 		}
 	}
-	return nil
+	return nil, err
 }
 
 // useCheckpoints sets what the checkpoints beside the partition say of it.

@@ -105,6 +105,27 @@ func (c *Cluster) metaProperties(dir *logdir.LogDir) format.MetaProperties {
 	return d.Meta
 }
 
+// ProblemsOf are Problems, those of the offset checkpoints and meta.properties in the operands' log directories included.
+func (c *Cluster) ProblemsOf(set *logdir.Set) []logdir.Problem {
+	told := map[*logdir.LogDir]bool{nil: true}
+	var checkpoints []logdir.Problem
+	for _, o := range set.Operands {
+		dir := o.LogDir
+		switch {
+		case o.Partition != nil:
+			dir = o.Partition.Parent
+		case o.File != nil && o.Err == nil:
+			dir = o.File.Parent()
+		}
+		if !told[dir] {
+			told[dir] = true
+			c.metaProperties(dir)
+			checkpoints = append(checkpoints, c.Dirs.Of(dir).Problems(CheckpointKinds...)...)
+		}
+	}
+	return append(checkpoints, c.Problems...)
+}
+
 // Settings are those of the broker that dir (nil: unknown) belongs to: by the metadata log in dir itself, else by the
 // newest among the operands that is not of another cluster. The node is that of the meta.properties in dir, or beside
 // the metadata log.

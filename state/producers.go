@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,10 +64,11 @@ func LoadProducers(ctx context.Context, p *logdir.Partition, o LoadOptions) (*Pr
 		return nil, err
 	}
 	l.begin(p)
-	if err := l.replay(); err != nil {
-		return l.out, err
+	err := l.replay()
+	if err == nil {
+		err = l.stable()
 	}
-	return l.out, l.stable()
+	return l.out, errors.Join(append(l.unread, err)...)
 }
 
 // Segments are all segments of a partition, also those that the options leave out.
@@ -91,9 +93,10 @@ type loader struct {
 	options  LoadOptions
 	segments []*logdir.Segment
 	out      *Producers
-	cut      []Lost // what a broker cuts off though it is there
-	modern   bool   // the last batch is of a magic that knows producers
-	spoiled  bool   // the log ends in something that is damaged
+	cut      []Lost  // what a broker cuts off though it is there
+	modern   bool    // the last batch is of a magic that knows producers
+	unread   []error // why snapshots could not be read
+	spoiled  bool    // the log ends in something that is damaged
 	// start is the checkpoint of the log start as a broker knows it while it recovers segments.
 	start int64
 	// undecided is the first offset of the earliest transaction that ended in a marker which is not replicated yet.
@@ -193,9 +196,11 @@ func (l *loader) begin(p *logdir.Partition) {
 		return
 	}
 	f, snapshot := files.Newest(above, upTo, func(f *logdir.File, err error, unread bool) {
-		if !unread {
-			err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
+		if unread {
+			l.unread = append(l.unread, err)
+			return
 		}
+		err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
 		out.Unusable = append(out.Unusable, logdir.Problem{Display: f.Display, Err: err})
 	})
 	if f != nil {

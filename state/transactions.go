@@ -101,7 +101,9 @@ func (c *Coordinators) All() []*CoordinatorTxn {
 func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, gentle *logdir.Gentle) (*Coordinators, error) {
 	r := transactionReader{ctx: ctx, records: format.NewRecordReader(maxMetadataBatchBytes, nil), decoder: schema.NewDecoder(),
 		out: &Coordinators{Lost: map[int32][]Lost{}, ids: map[string]*CoordinatorTxn{}, producers: map[int64]*CoordinatorTxn{}}}
-	for _, p := range besideOperands(set, transactionTopic, gentle) {
+	partitions, problems := besideOperands(set, transactionTopic, gentle)
+	r.out.Problems = problems
+	for _, p := range partitions {
 		if p.Suffix != "" || slices.Contains(r.out.Read, p.PartitionDir.Partition) {
 			continue
 		}
@@ -127,10 +129,14 @@ func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, ge
 	return r.out, nil
 }
 
-// besideOperands are the partitions of a topic in all log directories that the operands are, or lie in.
-func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) []*logdir.Partition {
+// besideOperands are the partitions of a topic in all log directories that the operands are, or lie in. Problems are what could not
+// be listed for them, and was not met before.
+func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) (found []*logdir.Partition, problems []logdir.Problem) {
 	var dirs []string
-	var found []*logdir.Partition
+	told := map[string]bool{}
+	for _, p := range set.Problems {
+		told[p.Error()] = true
+	}
 	for _, o := range set.Operands {
 		dir := o.LogDir
 		switch {
@@ -147,11 +153,18 @@ func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) []*log
 		}
 	}
 	for _, dir := range dirs {
-		if inside, err := logdir.Open([]string{dir}, logdir.Options{Topics: []string{topic}, Gentle: gentle}); err == nil {
-			found = append(found, inside.Partitions()...)
+		inside, err := logdir.Open([]string{dir}, logdir.Options{Topics: []string{topic}, Gentle: gentle})
+		if err != nil {
+			continue // there is no such topic
+		}
+		found = append(found, inside.Partitions()...)
+		for _, p := range inside.Problems {
+			if !told[p.Error()] {
+				problems = append(problems, p)
+			}
 		}
 	}
-	return found
+	return found, problems
 }
 
 // defaultTransactionPartitions is transaction.state.log.num.partitions unless it is set.
