@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		patience = 0 // all that the transcripts look at was written just now
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if dir := os.Getenv(restless); dir != "" {
+		keepChanging(dir)
+	}
 	os.Exit(runTests(m))
 }
 
