@@ -113,10 +113,12 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 	return code
 }
 
-// unsaid is about what the disk did not give and nobody has named: however little it mattered, the answer is one without it.
+// unsaid is about what the disk did not give: however little it mattered the answer is one without it, and it is named unless it
+// was.
 func (env *Env) unsaid() error {
 	var all []error
 	for _, f := range logdir.Failures() {
+		all = append(all, errIncomplete)
 		if !env.Stderr.named(render.Escaped(filepath.Base(f.Path))) {
 			all = append(all, fmt.Errorf("%s: %w: it could not be read, and the answer is one without it", f.Path, f.Err))
 		}
