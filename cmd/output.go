@@ -86,11 +86,11 @@ type stderrWriter struct {
 // mostSaid bounds what is kept of the notes.
 const mostSaid = 1 << 20
 
-// named reports whether the notes have a name.
+// named reports whether the notes name a file, with a path or alone.
 func (s *stderrWriter) named(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return bytes.Contains(s.said, []byte(name))
+	return bytes.Contains(s.said, []byte("/"+name)) || bytes.Contains(s.said, []byte(" "+name))
 }
 
 func (s *stderrWriter) Write(p []byte) (int, error) {
