@@ -1,9 +1,9 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 
 	"kseg/render"
@@ -90,7 +90,7 @@ const mostSaid = 1 << 20
 func (s *stderrWriter) named(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return bytes.Contains(s.said, []byte("/"+name)) || bytes.Contains(s.said, []byte(" "+name))
+	return regexp.MustCompile(`(^|[/ ])` + regexp.QuoteMeta(name) + `([^/\w.]|$)`).Match(s.said)
 }
 
 func (s *stderrWriter) Write(p []byte) (int, error) {
