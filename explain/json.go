@@ -37,7 +37,7 @@ func (s *jsonSink) field(f *field) error {
 	o.Int("start", f.Start)
 	o.Int("end", f.End)
 	o.Str("bytes", "")
-	o.Raw("value", f.json)
+	o.Int("value", 0)
 	o.StrOrNull("meaning", f.meaning)
 	if f.Fault == nil {
 		o.Null("fault")
@@ -58,8 +58,9 @@ func (s *jsonSink) field(f *field) error {
 	}
 	o.CloseArray()
 	s.buf = o.Line()
-	// A hole can be as long as the file, so the digits are written in pieces. Inside of a string the quotes would be escaped.
-	before, after, _ := bytes.Cut(s.buf, []byte(`"bytes":""`))
+	// A hole can be as long as the file, and a value as long as its batch, so they are written in pieces. Inside of a string the
+	// quotes would be escaped.
+	before, after, _ := bytes.Cut(s.buf, []byte(`"bytes":"","value":0`))
 	err := s.out.write(append(before[:len(before):len(before)], `"bytes":"`...))
 	for b := f.Bytes; len(b) > 0 && err == nil; {
 		piece := b[:min(len(b), flushBytes/2)]
@@ -70,10 +71,17 @@ func (s *jsonSink) field(f *field) error {
 			err = s.out.write(hex.AppendEncode(nil, piece))
 		}
 	}
+	if err == nil {
+		err = s.out.write([]byte(`","value":`))
+	}
+	for value := f.json; len(value) > 0 && err == nil; {
+		piece := value[:min(len(value), flushBytes/2)]
+		value, err = value[len(piece):], s.out.write(piece)
+	}
 	if err != nil {
 		return err
 	}
-	return s.out.write(append([]byte{'"'}, after...))
+	return s.out.write(after)
 }
 
 func batchPosition(f *field) int64 {
