@@ -95,7 +95,7 @@ func TestHostileNamesAndPayloads(t *testing.T) {
 			runs = append(runs, append(append([]string{}, verb...), "-o", form, dir))
 		}
 	}
-	runs = append(runs, []string{"verify", "-o", "junit", dir}, []string{"explain", segment}, []string{"explain", segment, "--html", "-"},
+	runs = append(runs, []string{"verify", "-o", "junit", dir}, []string{"explain", segment}, []string{"explain", segment, "--html", filepath.Join(t.TempDir(), "page.html")},
 		[]string{"explain", filepath.Join(dir, "meta.properties")}, []string{"explain", filepath.Join(dir, "replication-offset-checkpoint")},
 		[]string{"dump", "-o", "table", filepath.Join(dir, "meta.properties")}, []string{"dump", filepath.Join(dir, "meta.properties")},
 		[]string{"dump", "--records", "--payload", "auto", segment}, []string{"dump", "--kafka-compat", "--print-data-log", "--files", segment},
