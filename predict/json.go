@@ -46,17 +46,17 @@ func (b *Broker) appendBroker(dst []byte, o *Options) []byte {
 	for _, s := range b.Space {
 		s := orNone(s)
 		j.Open("")
-		j.IntOrNull("free", s.Free, s.Total > 0)
-		j.IntOrNull("total", s.Total, s.Total > 0)
+		j.IntOrNull("free", s.Free, s.Size > 0)
+		j.IntOrNull("total", s.Size, s.Size > 0)
 		j.Close()
 	}
 	j.CloseArray()
 	return j.Line()
 }
 
-func orNone(s *logdir.Space) logdir.Space {
+func orNone(s *logdir.FileSystem) logdir.FileSystem {
 	if s == nil {
-		return logdir.Space{}
+		return logdir.FileSystem{}
 	}
 	return *s
 }

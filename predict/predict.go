@@ -48,7 +48,7 @@ type Broker struct {
 	*broker.Start
 	Partitions []*broker.PartitionStart
 	// Space is how much room there is, by log directory, in the order of Dirs; nil where the system does not say.
-	Space  []*logdir.Space
+	Space  []*logdir.FileSystem
 	listed bool // whole log directories were given
 }
 
@@ -158,8 +158,8 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 	for _, d := range start.Dirs {
 		byDir[d.Dir] = d
 		b.listed = b.listed || d.Dir.Listed
-		var space *logdir.Space
-		if s, ok := logdir.SpaceOf(d.Dir.Path); ok {
+		var space *logdir.FileSystem
+		if s, err := logdir.FileSystemOf(d.Dir.Path); err == nil {
 			space = &s
 		}
 		b.Space = append(b.Space, space)
