@@ -95,7 +95,7 @@ func TestEveryVerbBesideAWriter(t *testing.T) {
 		{"dump", "--records", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "-o", "table", log}, {"dump", "--tail", "3", dir},
 		{"verify", "--jobs", "1", dir}, {"verify", "-o", "json", "--jobs", "3", dir}, {"ls", "--stats", "--records", dir}, {"ls", "-o", "json", dir},
 		{"lookup", "--offset", "30", dir}, {"lookup", "--timestamp", "1795983834900", log}, {"lookup", "--sweep", dir}, {"density", dir},
-		{"retention", dir}, {"compaction", dir}, {"compare", dir, twin}, {"compare", "--level", "records", "--state", twin, dir},
+		{"retention", dir}, {"compaction", dir}, {"compaction", log}, {"predict", log}, {"txn", log}, {"verify", log}, {"compare", dir, twin}, {"compare", "--level", "records", "--state", twin, dir},
 		{"groups", dir}, {"txn", "--all", dir}, {"explain", log}, {"explain", "--offset", "40", "-o", "json", log}, {"metadata", dir},
 		{"predict", "-o", "json", dir}, {"salvage", "--dry-run", "--output-dir", filepath.Join(t.TempDir(), "new"), dir},
 	}

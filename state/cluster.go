@@ -62,8 +62,10 @@ func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
 			open(o.Partition.Path, nil)
 		case o.Partition != nil && o.Partition.Parent != nil:
 			inside(o.Partition.Parent)
-		case o.File != nil && o.Err == nil && o.File.Parent() != nil:
-			inside(o.File.Parent())
+		case o.File != nil && o.Err == nil:
+			if dir := o.File.Parent(); dir != nil { // asked once: it may be gone the next time
+				inside(dir)
+			}
 		}
 	}
 	return logs
