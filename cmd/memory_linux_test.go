@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector takes memory of its own, several times that of the program.
+
 package cmd
 
 import (
