@@ -26,10 +26,7 @@ func (o *clusterOptions) AddFlags(fs *pflag.FlagSet) {
 
 // open finds what the paths lead to.
 func (o *clusterOptions) open(paths []string) (*logdir.Set, *logdir.Gentle, error) {
-	var gentle *logdir.Gentle
-	if o.Gentle {
-		gentle = logdir.NewGentle(gentleBytesPerSecond)
-	}
+	gentle := newGentle(o.Gentle)
 	set, err := logdir.Open(paths, logdir.Options{Gentle: gentle, Unlisted: true})
 	return set, gentle, err
 }

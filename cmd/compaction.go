@@ -132,10 +132,7 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 	if err != nil {
 		return err
 	}
-	var gentle *logdir.Gentle
-	if o.Gentle {
-		gentle = logdir.NewGentle(gentleBytesPerSecond)
-	}
+	gentle := newGentle(o.Gentle)
 	cluster := state.OpenCluster(set, gentle)
 	partitions, asked, problems := compaction.Partitions(set)
 	options.Progress = o.progress(env, 2*totalBytes(set)).Add

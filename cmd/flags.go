@@ -38,9 +38,7 @@ func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 // nothing. What is wrong with single operands is in the Set; report prints it.
 func (o *operandOptions) open(paths []string, work *workOptions) (*logdir.Set, error) {
 	options := o.Options
-	if work.Gentle {
-		options.Gentle = logdir.NewGentle(gentleBytesPerSecond)
-	}
+	options.Gentle = newGentle(work.Gentle)
 	set, err := logdir.Open(paths, options)
 	if errors.Is(err, logdir.ErrUsage) {
 		return nil, &usageError{err}
@@ -178,6 +176,14 @@ func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
 		o.MaxBatchBytes = defaultMaxBatchBytes
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than this `SIZE`")
 	})
+}
+
+// newGentle bounds how files are read if --gentle was given; it is nil otherwise.
+func newGentle(given bool) *logdir.Gentle {
+	if !given {
+		return nil
+	}
+	return logdir.NewGentle(gentleBytesPerSecond)
 }
 
 // failOnOptions say from which severity on the exit code is 1.

@@ -169,10 +169,7 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 	if err != nil {
 		return err
 	}
-	var gentle *logdir.Gentle
-	if o.Gentle {
-		gentle = logdir.NewGentle(gentleBytesPerSecond)
-	}
+	gentle := newGentle(o.Gentle)
 	cluster := state.OpenCluster(set, gentle)
 	partitions, problems := retention.Partitions(set, gentle)
 	options.Progress = o.progress(env, totalBytes(set)).Add

@@ -93,10 +93,7 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	var gentle *logdir.Gentle
-	if o.Gentle {
-		gentle = logdir.NewGentle(gentleBytesPerSecond)
-	}
+	gentle := newGentle(o.Gentle)
 	cluster := state.OpenCluster(set, gentle)
 	coordinators, err := state.ReadCoordinators(ctx, set, cluster, gentle)
 	if err != nil {
