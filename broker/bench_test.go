@@ -13,7 +13,8 @@ import (
 	"kseg/logdir"
 )
 
-// writeBenchLog writes a partition of keyed records in batches of 16 KiB, half of them superseded, with a small active segment.
+// writeBenchLog writes a partition of keyed records in batches of 16 KiB, half of them superseded, with a small active
+// segment.
 func writeBenchLog(tb testing.TB, dir string, size int64) {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -31,8 +32,9 @@ func writeBenchLog(tb testing.TB, dir string, size int64) {
 				body = format.AppendRecord(body, &r, int64(n), n)
 			}
 			pos := int64(len(log))
-			log = format.AppendBatch(log, &format.Batch{BaseOffset: offset, LastOffsetDelta: n - 1, Count: n, BaseTimestamp: 1796000000000,
-				MaxTimestamp: 1796000000000 + int64(n), ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}, body)
+			log = format.AppendBatch(log, &format.Batch{BaseOffset: offset, LastOffsetDelta: n - 1, Count: n,
+				BaseTimestamp: 1796000000000,
+				MaxTimestamp:  1796000000000 + int64(n), ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}, body)
 			b, err := format.DecodeBatch(log, pos)
 			if err != nil || index.Add(b.Ref()) != nil {
 				tb.Fatal(err)
@@ -43,8 +45,9 @@ func writeBenchLog(tb testing.TB, dir string, size int64) {
 		if err := index.Finish(); err != nil {
 			tb.Fatal(err)
 		}
-		for kind, content := range map[format.Kind][]byte{format.KindLog: log, format.KindOffsetIndex: index.OffsetIndexBytes(),
-			format.KindTimeIndex: index.TimeIndexBytes()} {
+		for kind, content := range map[format.Kind][]byte{format.KindLog: log,
+			format.KindOffsetIndex: index.OffsetIndexBytes(),
+			format.KindTimeIndex:   index.TimeIndexBytes()} {
 			if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, kind)), content, 0o644); err != nil {
 				tb.Fatal(err)
 			}
@@ -78,7 +81,8 @@ func BenchmarkClean(b *testing.B) {
 					b.Fatal(err)
 				}
 				s := task.settings()
-				l, err := LoadCleanerLog(b.Context(), set.Operands[0].Partition, CleanerSource{IndexInterval: 4096, IndexBytes: 10 << 20, MaxBatchBytes: 1 << 28, Records: format.NewRecordReader(1<<28, nil)})
+				l, err := LoadCleanerLog(b.Context(), set.Operands[0].Partition, CleanerSource{IndexInterval: 4096,
+					IndexBytes: 10 << 20, MaxBatchBytes: 1 << 28, Records: format.NewRecordReader(1<<28, nil)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,9 +8,10 @@ import (
 	"kseg/state"
 )
 
-// Brokers puts log directories of one broker together: those whose meta.properties do not say that they are of different nodes, or
-// copies of each other, with the same directory id and partitions. One without such a file goes to the first, unless it has no state file at
-// all, and so is no log directory but a folder of partitions; the metadata log goes to the first that has none.
+// Brokers puts log directories of one broker together: those whose meta.properties do not say that they are of
+// different nodes, or copies of each other, with the same directory id and partitions. One without such a file goes to
+// the first, unless it has no state file at all, and so is no log directory but a folder of partitions; the metadata
+// log goes to the first that has none.
 func Brokers(dirs []*logdir.LogDir, known *state.Dirs) [][]*logdir.LogDir {
 	var all []*brokerDirs
 	for _, dir := range dirs {
@@ -45,7 +46,8 @@ type brokerDirs struct {
 }
 
 func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties) bool {
-	if b.folder || m.HasNodeID && b.node != nil && *b.node != m.NodeID || !m.HasNodeID && m.ClusterID != "" && m.ClusterID != b.cluster {
+	if b.folder || m.HasNodeID && b.node != nil && *b.node != m.NodeID || !m.HasNodeID && m.ClusterID != "" &&
+		m.ClusterID != b.cluster {
 		return false
 	}
 	return !m.HasDirectoryID || b.ids[m.DirectoryID] == nil || !share(b.ids[m.DirectoryID], dir)
@@ -54,7 +56,10 @@ func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties) bool {
 // lacksMetadata reports whether a directory that has nothing but the metadata log is what the others lack.
 func (b *brokerDirs) lacksMetadata(dir *logdir.LogDir) bool {
 	return !b.folder && slices.Equal(dir.Subdirs, []string{state.MetadataDir}) &&
-		!slices.ContainsFunc(b.dirs, func(d *logdir.LogDir) bool { return !d.Listed || slices.Contains(d.Subdirs, state.MetadataDir) })
+		!slices.ContainsFunc(b.dirs, func(d *logdir.LogDir) bool {
+			return !d.Listed || slices.Contains(d.Subdirs,
+				state.MetadataDir)
+		})
 }
 
 // share reports whether a partition is in both, as in copies of one log directory.

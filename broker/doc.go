@@ -1,8 +1,8 @@
 // Package broker is the model of what a Kafka 4.4 broker does to what is on disk. It computes, and prints nothing.
 //
-// What a start does follows from the marker, the checkpoints, meta.properties, the metadata log and each partition's files.
-// Nothing is written; what a start would write, remove, rename and cut is kept as changes to the files that were found. The
-// steps and their order are Kafka's own, so that what comes of damage comes of the same cause:
+// What a start does follows from the marker, the checkpoints, meta.properties, the metadata log and each partition's
+// files. Nothing is written; what a start would write, remove, rename and cut is kept as changes to the files that were
+// found. The steps and their order are Kafka's own, so that what comes of damage comes of the same cause:
 //
 //	start.go           KafkaRaftServer, LogManager.loadLogs: the log directories of one broker
 //	metaproperties.go  MetaPropertiesEnsemble: what keeps a broker from starting before it looks at a log

@@ -39,8 +39,8 @@ type overflow struct {
 
 func (o *overflow) Error() string { return o.err.Error() }
 
-// corrupt marks what Kafka throws as a CorruptRecordException or an InvalidRecordException, which recovery takes for the end
-// of the log; anywhere else nothing catches it.
+// corrupt marks what Kafka throws as a CorruptRecordException or an InvalidRecordException, which recovery takes for
+// the end of the log; anywhere else nothing catches it.
 type corrupt struct{ err error }
 
 func (c *corrupt) Error() string { return c.err.Error() }
@@ -63,7 +63,8 @@ type unreadable struct{ err error }
 func (u *unreadable) Error() string { return u.err.Error() }
 func (u *unreadable) Unwrap() error { return u.err }
 
-// asFailure makes of an error that nothing in Kafka catches what it means for the broker. What could not be read here stays as it is.
+// asFailure makes of an error that nothing in Kafka catches what it means for the broker. What could not be read here
+// stays as it is.
 func asFailure(err error, place string) error {
 	var known *Failure
 	var read *unreadable

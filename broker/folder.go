@@ -11,8 +11,8 @@ import (
 	"kseg/logdir"
 )
 
-// file is a file of a partition's directory as the start has left it so far: a part of a file on disk, or bytes that the
-// start writes; then zeros up to the size.
+// file is a file of a partition's directory as the start has left it so far: a part of a file on disk, or bytes that
+// the start writes; then zeros up to the size.
 type file struct {
 	name string
 	size int64

@@ -20,7 +20,8 @@ func frozen[T any](t *testing.T, name string) []T {
 	return all
 }
 
-// wholeRun is one damaged partition before and after the start of a whole broker without a marker and without a recovery point.
+// wholeRun is one damaged partition before and after the start of a whole broker without a marker and without a
+// recovery point.
 type wholeRun struct {
 	Scenario string
 	Files    []struct {
@@ -31,7 +32,8 @@ type wholeRun struct {
 	Folders []string `json:"before"` // of the one entry that is about other folders
 }
 
-// afterStart is whether a broker writes the file once it has started: as leader it adds an epoch, and it names the topic of a new partition.
+// afterStart is whether a broker writes the file once it has started: as leader it adds an epoch, and it names the
+// topic of a new partition.
 func afterStart(name string) bool {
 	return name == "leader-epoch-checkpoint" || name == "partition.metadata"
 }
@@ -108,13 +110,14 @@ func TestWhatDamageStopsABroker(t *testing.T) {
 	}
 }
 
-// TestSetAside: a partition without partition.metadata, and one of a topic that the metadata do not know, are loaded and set aside; what is
-// on its way to be deleted is left to that, and not recovered.
+// TestSetAside: a partition without partition.metadata, and one of a topic that the metadata do not know, are loaded
+// and set aside; what is on its way to be deleted is left to that, and not recovered.
 func TestSetAside(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
 	remove(t, root, "data1/.kafka_cleanshutdown")
 	gone := "gone-0.1b66cfef9dd94713bf657c8936f9f1ab-delete"
-	for name, recipe := range map[string]string{"victim-0": "partition-metadata-missing", "unknown-0": "unknown-file", gone: "unknown-file"} {
+	for name, recipe := range map[string]string{"victim-0": "partition-metadata-missing", "unknown-0": "unknown-file",
+		gone: "unknown-file"} {
 		if err := os.CopyFS(filepath.Join(root, "data1", name), os.DirFS(fixture.Damaged(t, recipe))); err != nil {
 			t.Fatal(err)
 		}

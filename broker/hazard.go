@@ -13,8 +13,8 @@ type Hazard struct {
 	Text string // a sentence
 }
 
-// hazards looks for segments that count as of 1970: a broker that does not recover a segment takes every slot of its time index for an
-// entry, zeros too, and retention by time goes by the last.
+// hazards looks for segments that count as of 1970: a broker that does not recover a segment takes every slot of its
+// time index for an entry, zeros too, and retention by time goes by the last.
 func hazards(p *logdir.Partition, loaded *Loaded) []Hazard {
 	kept := map[string]bool{}
 	for _, s := range loaded.Segments {
@@ -23,14 +23,17 @@ func hazards(p *logdir.Partition, loaded *Loaded) []Hazard {
 	var all []Hazard
 	for _, f := range p.All() {
 		if name := f.Name.Raw; kept[name] && endsInZeros(f) {
-			all = append(all, Hazard{File: name, Text: fmt.Sprintf("%s ends in zeros, which count as entries: the segment is taken for one of 1970, and "+
-				"retention by time deletes it; truncate the file to its entries (kseg verify --rebuild makes it) before the start", name)})
+			all = append(all, Hazard{File: name, Text: fmt.Sprintf("%s ends in zeros, which count as entries: the segment is "+
+				"taken for one of 1970, and "+
+				"retention by time deletes it; truncate the file to its entries (kseg verify --rebuild makes it) before the start",
+				name)})
 		}
 	}
 	return all
 }
 
-// endsInZeros reports whether the last slot of a time index is zeros, but not the only one: a first record of 1970 is possible.
+// endsInZeros reports whether the last slot of a time index is zeros, but not the only one: a first record of 1970 is
+// possible.
 func endsInZeros(f *logdir.File) bool {
 	slots := f.Size / timeWidth
 	if slots < 2 {

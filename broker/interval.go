@@ -14,8 +14,8 @@ const (
 	inferBytes = 64 << 20
 )
 
-// InferInterval finds an index.interval.bytes with which a broker would have made the indexes that are there: Kafka's default
-// if that can be, else the largest power of two. Without a hint it is the default.
+// InferInterval finds an index.interval.bytes with which a broker would have made the indexes that are there: Kafka's
+// default if that can be, else the largest power of two. Without a hint it is the default.
 func InferInterval(p *logdir.Partition) int64 {
 	var all format.IntervalInference
 	n := 0
@@ -23,7 +23,8 @@ func InferInterval(p *logdir.Partition) int64 {
 		if n == inferFrom {
 			break
 		}
-		if s.Index == nil || s.Index.Size < offsetWidth || s.Log.Size == 0 || s.Log.Size > inferBytes || s.Next == nil && n > 0 {
+		if s.Index == nil || s.Index.Size < offsetWidth || s.Log.Size == 0 || s.Log.Size > inferBytes || s.Next == nil &&
+			n > 0 {
 			continue
 		}
 		n++

@@ -29,7 +29,8 @@ type KeyCount struct {
 
 // CountKeys counts keys, 24 bytes of memory each, and then looks for those with the most records, at most top of them.
 // Where a batch cannot be read, the rest of its segment is not counted.
-func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus, error) {
+func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus,
+	error) {
 	census, hasher := &KeyCensus{}, newKeyHasher()
 	counts := newOffsetMap(math.MaxInt64)
 	err := eachDataRecord(ctx, segments, records, func(rec *format.Record) {
@@ -96,7 +97,8 @@ func (k *KeyCount) take(rec *format.Record) {
 }
 
 // eachDataRecord goes through the records of all batches that are no control batches.
-func eachDataRecord(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, take func(rec *format.Record)) error {
+func eachDataRecord(ctx context.Context, segments []CleanerSegment, records *format.RecordReader,
+	take func(rec *format.Record)) error {
 	var rec format.Record
 	for i := range segments {
 		err := eachBatch(ctx, &segments[i], nil, func(b *format.Batch) error {

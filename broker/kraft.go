@@ -17,7 +17,8 @@ const (
 	metadataIndexBytes = 10 << 20
 )
 
-// loadMetadata is KafkaRaftLog.createLog: the metadata log is recovered from the beginning at every start, whatever the marker says.
+// loadMetadata is KafkaRaftLog.createLog: the metadata log is recovered from the beginning at every start, whatever the
+// marker says.
 func loadMetadata(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	if p.ListErr != nil {
 		return nil, &unreadable{p.ListErr}
@@ -57,7 +58,8 @@ func (l *loader) recoverSnapshots() error {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Base, b.Base))
 	})
 	if l.logStart > 0 && (len(kept) == 0 || kept[len(kept)-1].Base < l.logStart) {
-		return &Failure{Err: errors.New("the log begins at offset " + fmt.Sprint(l.logStart) + ", and no snapshot reaches as far")}
+		return &Failure{Err: errors.New("the log begins at offset " + fmt.Sprint(l.logStart) +
+			", and no snapshot reaches as far")}
 	}
 	for _, name := range gone {
 		l.dir.remove(name)

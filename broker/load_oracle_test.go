@@ -54,8 +54,8 @@ func environment(name string, other int) int {
 	return other
 }
 
-// TestOracleLoads damages copies of healthy partitions at random, with a fixed seed, and compares what the real loader makes of
-// each with the model, byte by byte.
+// TestOracleLoads damages copies of healthy partitions at random, with a fixed seed, and compares what the real loader
+// makes of each with the model, byte by byte.
 func TestOracleLoads(t *testing.T) {
 	java := fixture.CompileJava(t, "oracle/Loads.java")
 	seed, count := environment("KSEG_ORACLE_SEED", 1), environment("KSEG_ORACLE_COUNT", 600)
@@ -97,7 +97,8 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 	}
 	p := openPartition(t, dir)
 	c := &mutated{dir: dir, did: base + " " + strings.Join(m.log, ", ")}
-	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)], IndexBytes: []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
+	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)],
+		IndexBytes:    []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
 		MaxBatchBytes: 16 << 20, ExpiredMs: time.Now().UnixMilli() - 86_400_000}
 	offsets := []int64{0, 0, 0, int64(rng.IntN(200))}
 	for _, s := range p.Segments {
@@ -109,7 +110,8 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 	}
 	c.opts.RecoveryPoint = max(0, c.opts.RecoveryPoint)
 	shutdown := map[bool]string{true: "clean", false: "unclean"}[c.opts.Clean]
-	c.loads = fmt.Sprint(dir, " ", shutdown, " ", c.opts.RecoveryPoint, " ", c.opts.LogStart, " ", c.opts.Interval, " ", c.opts.IndexBytes)
+	c.loads = fmt.Sprint(dir, " ", shutdown, " ", c.opts.RecoveryPoint, " ", c.opts.LogStart, " ", c.opts.Interval, " ",
+		c.opts.IndexBytes)
 	got, err := Load(p, c.opts)
 	if err != nil {
 		t.Fatalf("%s: %v", c.did, err)
@@ -148,8 +150,8 @@ func written(t *testing.T, got *Loaded) string {
 	return out.String() + strings.Join(lines, "")
 }
 
-// difference shows the lines that only one has. Of a log that is not loaded the kind of failure counts; the files do not, since a broker
-// does not run with them, and begins anew at its next start.
+// difference shows the lines that only one has. Of a log that is not loaded the kind of failure counts; the files do
+// not, since a broker does not run with them, and begins anew at its next start.
 func difference(ours, real string) string {
 	kind := func(s string) string { return strings.Fields(s + " -")[0] }
 	if kind(ours) != "loaded" && kind(ours) == kind(real) {

@@ -32,7 +32,8 @@ func readGzip(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// run is one frozen answer of the real UnifiedLog.create: by file its bytes before and after and whether the content changed.
+// run is one frozen answer of the real UnifiedLog.create: by file its bytes before and after and whether the content
+// changed.
 type run struct {
 	scenario, shutdown, outcome          string
 	recoveryPoint, logStart, interval    int64
@@ -49,7 +50,8 @@ func recoveryRuns(t *testing.T) []run {
 			continue
 		}
 		r := run{files: map[string]string{}}
-		if _, err := fmt.Sscanf(line, "run %s %s %d %d %d %s %s %s %s", &r.scenario, &r.shutdown, &r.recoveryPoint, &r.logStart, &r.interval,
+		if _, err := fmt.Sscanf(line, "run %s %s %d %d %d %s %s %s %s", &r.scenario, &r.shutdown, &r.recoveryPoint,
+			&r.logStart, &r.interval,
 			&r.outcome, &r.logStartAfter, &r.logEndAfter, &r.segments); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -70,8 +72,9 @@ func openPartition(t *testing.T, path string) *logdir.Partition {
 	return set.Operands[0].Partition
 }
 
-// TestRecoveryOfDamage holds the model to what the real loader made of each damaged partition, in three states: the log is recovered from
-// the beginning, from its last segment, and not at all; and to what it made of the partitions of a killed broker.
+// TestRecoveryOfDamage holds the model to what the real loader made of each damaged partition, in three states: the log
+// is recovered from the beginning, from its last segment, and not at all; and to what it made of the partitions of a
+// killed broker.
 func TestRecoveryOfDamage(t *testing.T) {
 	dirs := map[string]*logdir.Partition{}
 	for _, r := range recoveryRuns(t) {
@@ -80,7 +83,8 @@ func TestRecoveryOfDamage(t *testing.T) {
 		} else if dirs[r.scenario] == nil {
 			dirs[r.scenario] = openPartition(t, fixture.Damaged(t, r.scenario))
 		}
-		got, err := Load(dirs[r.scenario], LoadOptions{Clean: r.shutdown == "clean", RecoveryPoint: r.recoveryPoint, LogStart: r.logStart,
+		got, err := Load(dirs[r.scenario], LoadOptions{Clean: r.shutdown == "clean", RecoveryPoint: r.recoveryPoint,
+			LogStart: r.logStart,
 			Interval: r.interval, IndexBytes: 65536, ExpiredMs: frozenNow.UnixMilli() - 1<<31, MaxBatchBytes: 1 << 20})
 		name := fmt.Sprintf("%s, %s, recovery point %d, interval %d", r.scenario, r.shutdown, r.recoveryPoint, r.interval)
 		if err != nil {

@@ -24,7 +24,8 @@ type LoadOptions struct {
 	MaxBatchBytes int64 // bounds what a batch may decompress to
 	// Edits are supposed to be made before.
 	Edits []Edit
-	// Progress is called with the bytes of logs that were read since its last call; Stop says that the run is to end. Both may be nil.
+	// Progress is called with the bytes of logs that were read since its last call; Stop says that the run is to end. Both
+	// may be nil.
 	Progress func(bytes int64)
 	Stop     func() bool
 }
@@ -76,8 +77,8 @@ type loader struct {
 	oddMagic                        *Failure // of the first batch of an unknown magic that recovery has kept
 }
 
-// Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so that nothing
-// can be said.
+// Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so
+// that nothing can be said.
 func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	if p.ListErr != nil {
 		return nil, &unreadable{p.ListErr}
@@ -88,7 +89,8 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 
 // result makes the answer of how far the loader came.
 func (l *loader) result(err error) (*Loaded, error) {
-	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts, BytesRead: l.bytesRead, Unstable: l.unstable}
+	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts,
+		BytesRead: l.bytesRead, Unstable: l.unstable}
 	if err != nil && !errors.As(asFailure(err, ""), &out.Failure) {
 		return nil, err
 	}
@@ -183,7 +185,8 @@ func (l *loader) completeSwaps() error {
 		low, high = min(low, base), max(high, next)
 	}
 	for _, name := range l.dir.names() {
-		if offset, err := offsetOf(name); err == nil && !strings.HasSuffix(name, swapSuffix) && offset >= low && offset < high {
+		if offset, err := offsetOf(name); err == nil && !strings.HasSuffix(name, swapSuffix) && offset >= low &&
+			offset < high {
 			l.dir.remove(name)
 		}
 	}
@@ -195,8 +198,8 @@ func (l *loader) completeSwaps() error {
 	return nil
 }
 
-// removeLeftovers is removeTempFilesAndCollectSwapFiles: .deleted and .cleaned files go, and .swap files that belong to an
-// unfinished split.
+// removeLeftovers is removeTempFilesAndCollectSwapFiles: .deleted and .cleaned files go, and .swap files that belong to
+// an unfinished split.
 func (l *loader) removeLeftovers() error {
 	firstCleaned := int64(math.MaxInt64)
 	var cleaned []string
@@ -253,7 +256,8 @@ func (l *loader) loadSegments() error {
 	l.segments = nil
 	for _, name := range l.dir.names() {
 		switch {
-		case strings.HasSuffix(name, ".index") || strings.HasSuffix(name, ".timeindex") || strings.HasSuffix(name, ".txnindex"):
+		case strings.HasSuffix(name, ".index") || strings.HasSuffix(name, ".timeindex") || strings.HasSuffix(name,
+			".txnindex"):
 			base, err := offsetOf(name)
 			if err != nil {
 				return err
@@ -365,7 +369,8 @@ func (l *loader) recoverSegment(s *segment) (int64, error) {
 	return cut, err
 }
 
-// recover is recoverLog: after an unclean stop the segments from the recovery point on are recovered, up to the first that is cut.
+// recover is recoverLog: after an unclean stop the segments from the recovery point on are recovered, up to the first
+// that is cut.
 func (l *loader) recover() error {
 	if !l.opts.Clean {
 		for _, s := range between(l.segments, l.opts.RecoveryPoint, math.MaxInt64) {
@@ -488,7 +493,8 @@ func (l *loader) removeSnapshot(base int64) {
 	}
 }
 
-// finish is the rest of UnifiedLog's constructor: the first unstable offset must be in the log, and partition.metadata readable.
+// finish is the rest of UnifiedLog's constructor: the first unstable offset must be in the log, and partition.metadata
+// readable.
 func (l *loader) finish() error {
 	if first, ok := l.producers.firstOpen(); ok && l.dir.dir.Suffix != "delete" {
 		if err := l.findUnstable(max(first, l.logStart)); err != nil {
@@ -510,12 +516,14 @@ func (l *loader) finish() error {
 	return nil
 }
 
-// findUnstable is convertToOffsetMetadataOrThrow: an offset beyond the log, or one that cannot be read, keeps the log from being loaded.
+// findUnstable is convertToOffsetMetadataOrThrow: an offset beyond the log, or one that cannot be read, keeps the log
+// from being loaded.
 func (l *loader) findUnstable(offset int64) error {
 	s := floor(l.segments, offset)
 	switch {
 	case offset > l.logEnd || s == nil:
-		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a snapshot", offset)
+		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a snapshot",
+			offset)
 	case offset == l.logEnd:
 		return nil
 	}

@@ -64,12 +64,16 @@ func (l *loader) measure(out *Loaded) error {
 		}
 		out.Lost.Ranges = append(out.Lost.Ranges, lost...)
 	}
-	slices.SortFunc(out.Lost.Ranges, func(a, b LostRange) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last)) })
+	slices.SortFunc(out.Lost.Ranges, func(a, b LostRange) int {
+		return cmp.Or(cmp.Compare(a.First, b.First),
+			cmp.Compare(a.Last, b.Last))
+	})
 	return nil
 }
 
-// replaced reports whether a removed log was cleaned into one that is there: the cleaner gives that the name of the first of those it
-// put together, which it renames too, and the time of the last of them, which was written later than those before it.
+// replaced reports whether a removed log was cleaned into one that is there: the cleaner gives that the name of the
+// first of those it put together, which it renames too, and the time of the last of them, which was written later than
+// those before it.
 func (l *loader) replaced(f *logdir.File) bool {
 	if f.Name.Suffix != strings.TrimPrefix(deletedSuffix, ".") {
 		return false
@@ -132,8 +136,8 @@ func (l *loader) lostIn(f *logdir.File, from int64) ([]LostRange, error) {
 	return l.elsewhere(r)
 }
 
-// begun is the offset below which records were deleted on purpose: retention and DeleteRecords take segments from the oldest on, and
-// rename their files before the leader epochs or a checkpoint tell of it.
+// begun is the offset below which records were deleted on purpose: retention and DeleteRecords take segments from the
+// oldest on, and rename their files before the leader epochs or a checkpoint tell of it.
 func (l *loader) begun() int64 {
 	if len(l.segments) == 0 {
 		return l.opts.LogStart

@@ -15,8 +15,8 @@ type Reason struct {
 	Text string
 }
 
-// kraft reports whether a log directory is, or was, of a broker that runs with KRaft: without any state file it is a copy of
-// partitions, and without a sign of KRaft it is of an older broker.
+// kraft reports whether a log directory is, or was, of a broker that runs with KRaft: without any state file it is a
+// copy of partitions, and without a sign of KRaft it is of an older broker.
 func (d *DirStart) kraft() bool {
 	return d.hasMetadata() || d.State.Meta.Version > 0 || d.withID
 }
@@ -52,7 +52,8 @@ func (b *Start) StopsAt(dir *logdir.LogDir, kind format.Kind) bool {
 	return slices.ContainsFunc(b.Stops, func(r Reason) bool { return r.File == dir.Display+"/"+kind.Info().Name })
 }
 
-const unformatted = "there is no such file; a broker does not start with a log directory that kafka-storage.sh has not formatted"
+const unformatted = "there is no such file; a broker does not start with a log directory that kafka-storage.sh has " +
+	"not formatted"
 
 // Empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
 func (b *Start) Empty(dir string) {
@@ -141,8 +142,8 @@ func (b *Start) checkNames(metadata *DirStart) {
 	}
 }
 
-// checkCheckpoints is what an unreadable checkpoint does: an IOException takes the directory offline, whichever file it is. Others
-// only make a broker forget what is in it.
+// checkCheckpoints is what an unreadable checkpoint does: an IOException takes the directory offline, whichever file it
+// is. Others only make a broker forget what is in it.
 func (d *DirStart) checkCheckpoints() {
 	for _, kind := range state.CheckpointKinds {
 		c := d.State.Checkpoint(kind)

@@ -126,7 +126,8 @@ func (m *mutator) step() {
 	case kind == 13 && !strings.HasSuffix(name, ".swap"): // of two files that are renamed to one it is chance which stays
 		m.write(name+[]string{".deleted", ".cleaned", ".swap", ".tmp"}[m.rng.IntN(4)], raw)
 	case kind == 14:
-		m.write("leader-epoch-checkpoint", []byte([]string{"", "0\n0\n", "0\n2\n0 0\n3 50\n", "0\n3\n5 0\n2 40\n7 90\n", "0\n1\n0 x\n", "1\n0\n", "0\n9\n0 0\n",
+		m.write("leader-epoch-checkpoint", []byte([]string{"", "0\n0\n", "0\n2\n0 0\n3 50\n", "0\n3\n5 0\n2 40\n7 90\n",
+			"0\n1\n0 x\n", "1\n0\n", "0\n9\n0 0\n",
 			"0\n2\n0 10\n1 100000\n"}[m.rng.IntN(8)]))
 	case kind == 15: // the files of a segment go to a leftover name
 		m.leaveSegment(name)
@@ -135,7 +136,8 @@ func (m *mutator) step() {
 
 func (m *mutator) rename(name string) {
 	n := format.ParseFileName(name)
-	to := []string{fmt.Sprintf("%020d", n.Base+int64(m.rng.IntN(9))-4), fmt.Sprint(n.Base), "x" + name, fmt.Sprintf("%020d", n.Base+100)}[m.rng.IntN(4)]
+	to := []string{fmt.Sprintf("%020d", n.Base+int64(m.rng.IntN(9))-4), fmt.Sprint(n.Base), "x" + name,
+		fmt.Sprintf("%020d", n.Base+100)}[m.rng.IntN(4)]
 	_, rest, ok := strings.Cut(name, ".")
 	if ok && rest != "snapshot" || strings.HasPrefix(to, "0") { // of two snapshots of one offset it is chance which counts
 		_ = os.Rename(filepath.Join(m.dir, name), filepath.Join(m.dir, to+"."+rest))

@@ -22,7 +22,8 @@ import (
 )
 
 func (c *cleanTask) line() string {
-	fields := []string{c.dir, strconv.FormatInt(c.cleaned, 10), strconv.FormatInt(c.nowMs, 10), strconv.FormatInt(c.mapBytes, 10), c.out}
+	fields := []string{c.dir, strconv.FormatInt(c.cleaned, 10), strconv.FormatInt(c.nowMs, 10),
+		strconv.FormatInt(c.mapBytes, 10), c.out}
 	for _, key := range slices.Sorted(maps.Keys(c.configs)) {
 		fields = append(fields, key+"="+c.configs[key])
 	}
@@ -152,16 +153,20 @@ func tasksFor(t *testing.T, dir string) []cleanTask {
 	now, last := time.Now().UnixMilli(), segments[len(segments)-1].Base
 	middle := segments[len(segments)/2].Base + 3
 	const day = 86400000
-	short := map[string]string{"delete.retention.ms": "1000", "internal.segment.bytes": "20000", "index.interval.bytes": "512"}
+	short := map[string]string{"delete.retention.ms": "1000", "internal.segment.bytes": "20000",
+		"index.interval.bytes": "512"}
 	tasks := []cleanTask{
 		{cleaned: -1, nowMs: now},
 		{cleaned: -1, nowMs: now + 2*day, configs: short},
 		{cleaned: middle, nowMs: now, configs: short},
-		{cleaned: middle, nowMs: now + 400*day, configs: map[string]string{"min.compaction.lag.ms": "36000000", "max.compaction.lag.ms": "86400000"}},
-		{cleaned: -1, nowMs: now + day/2, configs: map[string]string{"min.compaction.lag.ms": "36000000", "max.compaction.lag.ms": "3600000"}},
+		{cleaned: middle, nowMs: now + 400*day, configs: map[string]string{"min.compaction.lag.ms": "36000000",
+			"max.compaction.lag.ms": "86400000"}},
+		{cleaned: -1, nowMs: now + day/2, configs: map[string]string{"min.compaction.lag.ms": "36000000",
+			"max.compaction.lag.ms": "3600000"}},
 		{cleaned: last, nowMs: now},
-		{cleaned: last + 1<<40, nowMs: now + 2*day, configs: map[string]string{"segment.index.bytes": "64", "internal.segment.bytes": "6000",
-			"delete.retention.ms": "0", "index.interval.bytes": "1"}},
+		{cleaned: last + 1<<40, nowMs: now + 2*day, configs: map[string]string{"segment.index.bytes": "64",
+			"internal.segment.bytes": "6000",
+			"delete.retention.ms":    "0", "index.interval.bytes": "1"}},
 		{cleaned: -1, nowMs: now, mapBytes: 24 * 30, configs: map[string]string{"internal.segment.bytes": "9000"}},
 	}
 	for i := range tasks {
@@ -176,7 +181,8 @@ func tasksFor(t *testing.T, dir string) []cleanTask {
 // TestOracleCleanSpeed has both cleaners do a round over a log of KSEG_BENCH_MB megabytes, 64 if that is not set.
 func TestOracleCleanSpeed(t *testing.T) {
 	dir, size := benchDir(t)
-	task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000, askedMs: 1796000000000, mapBytes: 128 << 20, out: "-", configs: map[string]string{}}
+	task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000, askedMs: 1796000000000, mapBytes: 128 << 20, out: "-",
+		configs: map[string]string{}}
 	kafka := runKafka(t, []cleanTask{task, task}, "time")[1] // the second time it is warm
 	start := time.Now()
 	bad := task.differences(t, &kafka)

@@ -66,8 +66,8 @@ func (p *producers) remove(offset int64) {
 	delete(p.snapshots, offset)
 }
 
-// removeStray keeps only snapshots at segments' base offsets and the newest other one, if it is not below the last segment
-// (removeStraySnapshots).
+// removeStray keeps only snapshots at segments' base offsets and the newest other one, if it is not below the last
+// segment (removeStraySnapshots).
 func (p *producers) removeStray(bases []int64) error {
 	if err := p.list(); err != nil {
 		return err
@@ -95,7 +95,8 @@ func (p *producers) clear(offset int64) {
 	p.snapEnd, p.mapEnd = 0, offset
 }
 
-// truncateAndReload drops snapshots outside of the log, and loads the newest of the others if the state is not that of the log's end.
+// truncateAndReload drops snapshots outside of the log, and loads the newest of the others if the state is not that of
+// the log's end.
 func (p *producers) truncateAndReload(start, end int64) error {
 	for _, offset := range p.offsets() {
 		if offset > end || offset <= start {
@@ -146,7 +147,8 @@ func (p *producers) take() {
 	p.snapshots[p.mapEnd], p.snapEnd = name, p.mapEnd
 }
 
-// rebuild is UnifiedLog.rebuildProducerState: the state up to an offset, from the newest snapshot and the batches behind it.
+// rebuild is UnifiedLog.rebuildProducerState: the state up to an offset, from the newest snapshot and the batches
+// behind it.
 func (p *producers) rebuild(segments []*segment, start, end int64, clean bool) error {
 	snapshotAt := map[int64]bool{}
 	var order []int64
@@ -198,7 +200,8 @@ func (p *producers) replay(s *segment, end int64, last bool) error {
 		return err
 	}
 	if size < pos {
-		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them", end, p.mapEnd)
+		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them", end,
+			p.mapEnd)
 	}
 	return s.viewLog(func(log []byte) error {
 		w := walker{s: s, log: log[:size], pos: pos}
@@ -230,8 +233,8 @@ func between(segments []*segment, from, end int64) []*segment {
 	return segments[first:last]
 }
 
-// RecoveredFrom is the first of n segments, by base offset, that a start after an unclean stop recovers: the one that holds the recovery
-// point, or the first.
+// RecoveredFrom is the first of n segments, by base offset, that a start after an unclean stop recovers: the one that
+// holds the recovery point, or the first.
 func RecoveredFrom(n int, base func(i int) int64, recoveryPoint int64) int {
 	return max(0, sort.Search(n, func(i int) bool { return base(i) > recoveryPoint })-1)
 }

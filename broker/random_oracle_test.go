@@ -38,8 +38,10 @@ type keyedLog struct {
 }
 
 func writeKeyedLog(t *testing.T, rng *rand.Rand, dir string, nowMs int64) {
-	l := &keyedLog{t: t, rng: rng, dir: dir, clockMs: nowMs - 3600_000, keys: 3 + rng.IntN(40), keyless: rng.IntN(5) == 0, codecs: rng.IntN(3) == 0,
-		appendMs: rng.IntN(6) == 0, records: format.NewRecordReader(1<<20, nil), sequence: map[int64]int32{}, open: map[int64]bool{}}
+	l := &keyedLog{t: t, rng: rng, dir: dir, clockMs: nowMs - 3600_000, keys: 3 + rng.IntN(40), keyless: rng.IntN(5) == 0,
+		codecs:   rng.IntN(3) == 0,
+		appendMs: rng.IntN(6) == 0, records: format.NewRecordReader(1<<20, nil), sequence: map[int64]int32{},
+		open: map[int64]bool{}}
 	if rng.IntN(2) == 0 {
 		l.offset = rng.Int64N(5000)
 	}
@@ -86,7 +88,8 @@ func (l *keyedLog) finish() {
 }
 
 func (l *keyedLog) snapshot() {
-	l.write(format.SegmentFileName(l.offset, format.KindProducerSnapshot), format.AppendProducerSnapshot(nil, l.producers.Entries()))
+	l.write(format.SegmentFileName(l.offset, format.KindProducerSnapshot), format.AppendProducerSnapshot(nil,
+		l.producers.Entries()))
 }
 
 // step appends a batch or ends a transaction.
@@ -100,7 +103,8 @@ func (l *keyedLog) step() {
 		l.marker(producer)
 		return
 	}
-	b := format.Batch{BaseOffset: l.offset, BaseTimestamp: l.clockMs, MaxTimestamp: -1, ProducerID: producer, ProducerEpoch: -1, BaseSequence: -1}
+	b := format.Batch{BaseOffset: l.offset, BaseTimestamp: l.clockMs, MaxTimestamp: -1, ProducerID: producer,
+		ProducerEpoch: -1, BaseSequence: -1}
 	if producer >= 0 {
 		b.ProducerEpoch, b.BaseSequence = 0, l.sequence[producer]
 	}
@@ -147,8 +151,9 @@ func (l *keyedLog) marker(producer int64) {
 	key := []byte{0, 0, 0, byte(l.rng.IntN(2))}
 	r := format.Record{Key: key, Value: []byte{0, 0, 0, 0, 0, 0}}
 	l.open[producer] = false
-	l.add(&format.Batch{BaseOffset: l.offset, BaseTimestamp: l.clockMs, MaxTimestamp: l.clockMs, ProducerID: producer, BaseSequence: -1,
-		Attributes: 0x30, Count: 1}, format.AppendRecord(nil, &r, 0, 0))
+	l.add(&format.Batch{BaseOffset: l.offset, BaseTimestamp: l.clockMs, MaxTimestamp: l.clockMs, ProducerID: producer,
+		BaseSequence: -1,
+		Attributes:   0x30, Count: 1}, format.AppendRecord(nil, &r, 0, 0))
 }
 
 func (l *keyedLog) add(b *format.Batch, body []byte) {
@@ -189,9 +194,11 @@ func TestOracleCleanRandom(t *testing.T) {
 	for i := range tasks {
 		dir := filepath.Join(root, "0", fmt.Sprintf("t%d-0", i))
 		writeKeyedLog(t, rng, dir, nowMs)
-		tasks[i] = cleanTask{dir: dir, cleaned: -1, nowMs: nowMs, mapBytes: 24 * (5 + rng.Int64N(80)), askedMs: nowMs, configs: map[string]string{
-			"delete.retention.ms": strconv.Itoa(1000 * rng.IntN(100)), "internal.segment.bytes": strconv.Itoa(2000 + rng.IntN(20000)),
-			"index.interval.bytes": strconv.Itoa(rng.IntN(3000)), "segment.index.bytes": strconv.Itoa(200 + rng.IntN(2000))}}
+		tasks[i] = cleanTask{dir: dir, cleaned: -1, nowMs: nowMs, mapBytes: 24 * (5 + rng.Int64N(80)), askedMs: nowMs,
+			configs: map[string]string{
+				"delete.retention.ms": strconv.Itoa(1000 * rng.IntN(100)), "internal.segment.bytes": strconv.Itoa(2000 +
+					rng.IntN(20000)),
+				"index.interval.bytes": strconv.Itoa(rng.IntN(3000)), "segment.index.bytes": strconv.Itoa(200 + rng.IntN(2000))}}
 		if rng.IntN(3) == 0 {
 			tasks[i].configs["min.compaction.lag.ms"] = strconv.Itoa(1000 * rng.IntN(4000))
 		}

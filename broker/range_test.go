@@ -5,12 +5,13 @@ import (
 	"testing"
 )
 
-// threeSegments has closed segments of 100 bytes at 0, 10 and 20, whose records are of the times 1000, 2000 and 3000, and an
-// active one at 30.
+// threeSegments has closed segments of 100 bytes at 0, 10 and 20, whose records are of the times 1000, 2000 and 3000,
+// and an active one at 30.
 func threeSegments() *CleanerLog {
 	l := &CleanerLog{EndOffset: 40, HighWatermark: 40, StableOffset: 40}
 	for i := range int64(4) {
-		l.Segments = append(l.Segments, CleanerSegment{Base: 10 * i, Size: 100, LargestMs: 1000 * (i + 1), FirstMs: 1000*(i+1) - 500})
+		l.Segments = append(l.Segments, CleanerSegment{Base: 10 * i, Size: 100, LargestMs: 1000 * (i + 1),
+			FirstMs: 1000*(i+1) - 500})
 	}
 	return l
 }
@@ -23,24 +24,32 @@ func TestRangeAndWhatSetsIt(t *testing.T) {
 		limit        Limit
 		clean, bytes int64
 	}{
-		"never cleaned":         {nil, 0, 30, LimitActive, 0, 300},
-		"cleaned to a base":     {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(20) }, 20, 30, LimitActive, 200, 100},
-		"cleaned into a middle": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(15) }, 15, 30, LimitActive, 200, 200},
-		"beyond the end":        {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(41) }, 0, 30, LimitActive, 0, 300},
-		"below the start":       {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo, l.StartOffset = at(3), 12 }, 12, 30, LimitActive, 200, 200},
-		"lag":                   {func(_ *CleanerLog, s *CleanerSettings) { s.MinLagMs = 8000 }, 0, 20, LimitLag, 0, 200},
-		"lag exactly over":      {func(_ *CleanerLog, s *CleanerSettings) { s.MinLagMs = 7000 }, 0, 30, LimitActive, 0, 300},
-		"transaction":           {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset = 13 }, 0, 13, LimitTransaction, 0, 100},
-		"watermark":             {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset, l.HighWatermark = 20, 20 }, 0, 20, LimitWatermark, 0, 200},
-		"dirty above the limit": {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset, l.CleanedTo = 13, at(17) }, 17, 17, LimitTransaction, 200, 0},
-		"all cleaned":           {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(30) }, 30, 30, LimitActive, 300, 0},
+		"never cleaned": {nil, 0, 30, LimitActive, 0, 300},
+		"cleaned to a base": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(20) }, 20, 30, LimitActive, 200,
+			100},
+		"cleaned into a middle": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(15) }, 15, 30, LimitActive, 200,
+			200},
+		"beyond the end": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(41) }, 0, 30, LimitActive, 0,
+			300},
+		"below the start": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo, l.StartOffset = at(3), 12 }, 12, 30,
+			LimitActive, 200, 200},
+		"lag":              {func(_ *CleanerLog, s *CleanerSettings) { s.MinLagMs = 8000 }, 0, 20, LimitLag, 0, 200},
+		"lag exactly over": {func(_ *CleanerLog, s *CleanerSettings) { s.MinLagMs = 7000 }, 0, 30, LimitActive, 0, 300},
+		"transaction": {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset = 13 }, 0, 13, LimitTransaction, 0,
+			100},
+		"watermark": {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset, l.HighWatermark = 20, 20 }, 0, 20,
+			LimitWatermark, 0, 200},
+		"dirty above the limit": {func(l *CleanerLog, _ *CleanerSettings) { l.StableOffset, l.CleanedTo = 13, at(17) }, 17,
+			17, LimitTransaction, 200, 0},
+		"all cleaned": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(30) }, 30, 30, LimitActive, 300, 0},
 	} {
 		l, s := threeSegments(), &CleanerSettings{Compact: true, Enabled: true, MaxLagMs: math.MaxInt64, MinDirtyRatio: 0.5}
 		if test.change != nil {
 			test.change(l, s)
 		}
 		r := l.Range(s, 10_000)
-		if r.FirstDirty != test.dirty || r.FirstUncleanable != test.until || r.Limit != test.limit || r.CleanBytes != test.clean || r.DirtyBytes != test.bytes {
+		if r.FirstDirty != test.dirty || r.FirstUncleanable != test.until || r.Limit != test.limit ||
+			r.CleanBytes != test.clean || r.DirtyBytes != test.bytes {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -52,7 +61,8 @@ func TestEligibleAt(t *testing.T) {
 		for _, lag := range []int64{0, 300, 2500} {
 			for _, most := range []int64{math.MaxInt64, 1, 1800} {
 				for _, ratio := range []float64{0, 0.4, 0.5, 1} {
-					l, s := threeSegments(), &CleanerSettings{Compact: true, Enabled: true, MinLagMs: lag, MaxLagMs: most, MinDirtyRatio: ratio}
+					l, s := threeSegments(), &CleanerSettings{Compact: true, Enabled: true, MinLagMs: lag, MaxLagMs: most,
+						MinDirtyRatio: ratio}
 					l.CleanedTo = &cleaned
 					r := l.Range(s, 900)
 					got, ok := l.EligibleAt(s, &r, 900)
@@ -63,7 +73,8 @@ func TestEligibleAt(t *testing.T) {
 						found, _ = later.Eligible(s, now)
 					}
 					if ok != found || ok && got != want {
-						t.Errorf("cleaned to %d, lags %d and %d, ratio %v: %d %v, want %d %v", cleaned, lag, most, ratio, got, ok, want, found)
+						t.Errorf("cleaned to %d, lags %d and %d, ratio %v: %d %v, want %d %v", cleaned, lag, most, ratio, got, ok, want,
+							found)
 					}
 				}
 			}
@@ -91,7 +102,8 @@ func TestGroupsOfSegments(t *testing.T) {
 		"empty ones do fit": {[]int64{10, 10, 0}, 100, 100, []int{3}},
 	} {
 		var got []int
-		for _, g := range group(segments(test.sizes...), &CleanerSettings{SegmentBytes: test.bytes, SegmentIndexBytes: test.index}, int64(len(test.sizes))<<30) {
+		for _, g := range group(segments(test.sizes...), &CleanerSettings{SegmentBytes: test.bytes,
+			SegmentIndexBytes: test.index}, int64(len(test.sizes))<<30) {
 			got = append(got, len(g))
 		}
 		if len(got) != len(test.want) || got[0] != test.want[0] {

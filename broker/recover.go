@@ -21,8 +21,8 @@ type recovery struct {
 // window is how many bytes of a log are brought into memory at once.
 const window = 1 << 20
 
-// recoverFrom is LogSegment.recover: the indexes are made anew from the batches, and the log is cut where these end. It returns
-// how many bytes were cut. The error is what nothing in it catches.
+// recoverFrom is LogSegment.recover: the indexes are made anew from the batches, and the log is cut where these end. It
+// returns how many bytes were cut. The error is what nothing in it catches.
 func (s *segment) recoverFrom(p *producers) (int64, error) {
 	x := &recovery{seg: s, index: format.NewIndexBuilder(s.base, s.l.opts.Interval), producers: p}
 	s.recovered = true
@@ -64,8 +64,8 @@ func (x *recovery) walk(log []byte) error {
 	return nil
 }
 
-// stretch takes the batches that begin before an end. It is false where Kafka's reader ends without a word: before a batch that is
-// not all there.
+// stretch takes the batches that begin before an end. It is false where Kafka's reader ends without a word: before a
+// batch that is not all there.
 func (x *recovery) stretch(log []byte, pos, to int64) (int64, bool, error) {
 	var b format.Batch
 	for pos < to {
@@ -99,12 +99,15 @@ func (x *recovery) add(b *format.Batch) error {
 		return err
 	}
 	added := int64(x.index.OffsetIndex().Len()) > offsets
-	if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) { // one slot is for the closing entry
-		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
+	// one slot is for the closing entry
+	if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) {
+		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too "+
+			"small for it")
 	}
 	x.kept, x.batches = b.End(), x.batches+1
 	if l := x.seg.l; b.Magic > 2 && l.oddMagic == nil {
-		l.oddMagic = stops(x.seg.log.name, "the batch at byte %d has magic %d; recovery keeps it, but nobody reads it", b.Pos, b.Magic)
+		l.oddMagic = stops(x.seg.log.name, "the batch at byte %d has magic %d; recovery keeps it, but nobody reads it", b.Pos,
+			b.Magic)
 	}
 	if b.Legacy() {
 		return nil
@@ -132,7 +135,8 @@ func (x *recovery) addProducer(b *format.Batch) error {
 	return nil
 }
 
-// markerError is what a broker throws for a control batch that makes no sense: recovery ends behind it, or nothing catches it.
+// markerError is what a broker throws for a control batch that makes no sense: recovery ends behind it, or nothing
+// catches it.
 func markerError(err error, b *format.Batch) error {
 	if Fatal(err, b) {
 		return err
@@ -140,8 +144,8 @@ func markerError(err error, b *format.Batch) error {
 	return &corrupt{err}
 }
 
-// Fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so that
-// recovery does not just end behind it.
+// Fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so
+// that recovery does not just end behind it.
 func Fatal(err error, b *format.Batch) bool {
 	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
 		if errors.Is(err, known) {

@@ -85,7 +85,8 @@ func (c *cleanTask) number(key string, otherwise int64) int64 {
 
 func (c *cleanTask) settings() *CleanerSettings {
 	s := &CleanerSettings{Compact: true, Enabled: true, MinLagMs: c.number("min.compaction.lag.ms", 0),
-		MaxLagMs: c.number("max.compaction.lag.ms", math.MaxInt64), MinDirtyRatio: 0.5, DeleteRetentionMs: c.number("delete.retention.ms", 86400000),
+		MaxLagMs: c.number("max.compaction.lag.ms", math.MaxInt64), MinDirtyRatio: 0.5,
+		DeleteRetentionMs: c.number("delete.retention.ms", 86400000),
 		SegmentBytes:      c.number("internal.segment.bytes", c.number("segment.bytes", 1<<30)),
 		SegmentIndexBytes: c.number("segment.index.bytes", 10485760), IndexInterval: c.number("index.interval.bytes", 4096),
 		DedupeBytes: c.mapBytes, Threads: 1, LoadFactor: 0.9, MaxBatchBytes: 1 << 28}

@@ -7,7 +7,8 @@ import (
 	"kseg/format"
 )
 
-// index is an .index or a .timeindex as a broker opens it (AbstractIndex): all whole slots of a file that is there are entries.
+// index is an .index or a .timeindex as a broker opens it (AbstractIndex): all whole slots of a file that is there are
+// entries.
 type index struct {
 	f       *file
 	width   int64
@@ -143,8 +144,8 @@ func (s *segment) lastIndexed() (last int64, err error) {
 // viewLog calls fn with the segment's bytes.
 func (s *segment) viewLog(fn func(log []byte) error) error { return s.l.view(s.log, s.log.size, fn) }
 
-// translate is translateOffset: where the first batch begins that has the offset or a later one; false if there is none. An
-// error is a corrupt, or that something could not be read.
+// translate is translateOffset: where the first batch begins that has the offset or a later one; false if there is
+// none. An error is a corrupt, or that something could not be read.
 func (s *segment) translate(offset int64) (pos int64, found bool, err error) {
 	var from int64
 	err = s.viewIndex(func(x format.OffsetIndex) error {
@@ -210,8 +211,8 @@ func (w *walker) next() bool {
 	return true
 }
 
-// baseOffset is that of the batch; of a compressed message of the old formats it is that of the first inner one, for which all
-// of it is read.
+// baseOffset is that of the batch; of a compressed message of the old formats it is that of the first inner one, for
+// which all of it is read.
 func (w *walker) baseOffset() (int64, error) {
 	b := &w.batch
 	if !b.Legacy() || b.Codec() == format.CodecNone {
@@ -231,8 +232,8 @@ func (w *walker) baseOffset() (int64, error) {
 	return first, nil
 }
 
-// nextOffset is readNextOffset: the offset behind the last batch from the last index entry on, or the base offset if reading
-// from there leads nowhere.
+// nextOffset is readNextOffset: the offset behind the last batch from the last index entry on, or the base offset if
+// reading from there leads nowhere.
 func (s *segment) nextOffset() (int64, error) {
 	if s.end != nil {
 		return *s.end, nil

@@ -67,8 +67,8 @@ func (l *loader) pieces(s *segment) ([]*piece, error) {
 	return all, l.located(s, err)
 }
 
-// replace puts the new segments in the place of the old one (replaceSegments). One that was not loaded yet is not removed, only
-// written over by a piece of the same name.
+// replace puts the new segments in the place of the old one (replaceSegments). One that was not loaded yet is not
+// removed, only written over by a piece of the same name.
 func (l *loader) replace(old *segment, pieces []*piece) {
 	log := old.log
 	if slices.Contains(l.segments, old) {

@@ -15,8 +15,8 @@ import (
 
 // StartOptions say what is supposed of a start.
 type StartOptions struct {
-	// Clean supposes that the broker has stopped cleanly, or not; nil: by the marker. RecoveryPoint and LogStart stand for what the
-	// checkpoints say of each partition.
+	// Clean supposes that the broker has stopped cleanly, or not; nil: by the marker. RecoveryPoint and LogStart stand for
+	// what the checkpoints say of each partition.
 	Clean                   *bool
 	RecoveryPoint, LogStart *int64
 	Edits                   []Edit
@@ -35,10 +35,12 @@ type Start struct {
 	Dirs []*DirStart
 	// Stops is why the broker does not start; empty if nothing is known to keep it.
 	Stops []Reason
-	// Metadata is what becomes of the metadata log, nil if there is none here. Vanished are the topics that are in what goes of it.
+	// Metadata is what becomes of the metadata log, nil if there is none here. Vanished are the topics that are in what
+	// goes of it.
 	Metadata *PartitionStart
 	Vanished []string
-	// Voters are the controllers of the quorum; 0 if that is not known. What one of several lacks it fetches from the others.
+	// Voters are the controllers of the quorum; 0 if that is not known. What one of several lacks it fetches from the
+	// others.
 	Voters int
 
 	opts  *StartOptions
@@ -68,7 +70,8 @@ type PartitionStart struct {
 	// RecoveryPoint and LogStart are what the checkpoints say; Interval is the index.interval.bytes that was taken.
 	RecoveryPoint, LogStart, Interval int64
 	*Loaded
-	// Stray is why it is set aside, as -stray, once it is loaded; "" if it is not. Topics begin anew where the metadata place them.
+	// Stray is why it is set aside, as -stray, once it is loaded; "" if it is not. Topics begin anew where the metadata
+	// place them.
 	Stray string
 	// Hazards are what a broker does soon after, because of what it has loaded.
 	Hazards []Hazard
@@ -78,7 +81,8 @@ type PartitionStart struct {
 	Err error
 }
 
-// Harmless reports whether a start takes nothing away from the partition: it is loaded, keeps its place and every offset.
+// Harmless reports whether a start takes nothing away from the partition: it is loaded, keeps its place and every
+// offset.
 func (p *PartitionStart) Harmless() bool {
 	return p.Err == nil && p.Failure == nil && p.Stray == "" && len(p.Lost.Ranges) == 0 && len(p.Hazards) == 0
 }
@@ -95,8 +99,8 @@ func (d *DirStart) offline(file, text string) {
 	d.Offline = append(d.Offline, Reason{file, text})
 }
 
-// NewStart looks at all that a broker looks at before it loads a partition: names, small files, the metadata log. The log directories
-// must be of one broker (see Brokers). The error says what could not be read.
+// NewStart looks at all that a broker looks at before it loads a partition: names, small files, the metadata log. The
+// log directories must be of one broker (see Brokers). The error says what could not be read.
 func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*Start, error) {
 	b := &Start{opts: opts}
 	var metadata *DirStart
@@ -161,8 +165,8 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	return nil
 }
 
-// vanish lists the topics that the metadata have lost: those that they knew before, and those of partitions here, since what named them may
-// be the damage itself.
+// vanish lists the topics that the metadata have lost: those that they knew before, and those of partitions here, since
+// what named them may be the damage itself.
 func (b *Start) vanish(before *state.Image) {
 	gone := map[string]bool{}
 	for id, t := range before.Topics() {
@@ -170,7 +174,8 @@ func (b *Start) vanish(before *state.Image) {
 	}
 	for _, d := range b.Dirs {
 		for _, name := range d.Dir.Subdirs {
-			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix == "" && !p.IsClusterMetadata() && b.image.Topic(p.Topic) == nil {
+			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix == "" && !p.IsClusterMetadata() &&
+				b.image.Topic(p.Topic) == nil {
 				gone[p.Topic] = true
 			}
 		}
@@ -199,12 +204,15 @@ func (b *Start) voters(p *logdir.Partition) {
 const producerExpirationMs = 24 * 60 * 60 * 1000
 
 func (b *Start) loadOptions(p *PartitionStart) LoadOptions {
-	return LoadOptions{Clean: p.Clean, RecoveryPoint: p.RecoveryPoint, LogStart: p.LogStart, Interval: p.Interval, IndexBytes: metadataIndexBytes,
-		ExpiredMs: b.opts.NowMs - producerExpirationMs, MaxBatchBytes: b.opts.MaxBatchBytes, Edits: b.opts.Edits, Progress: b.opts.Progress,
-		Stop: b.opts.Stop}
+	return LoadOptions{Clean: p.Clean, RecoveryPoint: p.RecoveryPoint, LogStart: p.LogStart, Interval: p.Interval,
+		IndexBytes: metadataIndexBytes,
+		ExpiredMs:  b.opts.NowMs - producerExpirationMs, MaxBatchBytes: b.opts.MaxBatchBytes, Edits: b.opts.Edits,
+		Progress: b.opts.Progress,
+		Stop:     b.opts.Stop}
 }
 
-// Load is what a start does with a partition; dir is nil if its log directory is unknown, which counts as an unclean stop.
+// Load is what a start does with a partition; dir is nil if its log directory is unknown, which counts as an unclean
+// stop.
 func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 	if p.IsClusterMetadata() {
 		return b.loadMetadataOf(p)
@@ -290,7 +298,8 @@ func (b *Start) stray(p *logdir.Partition) (string, error) {
 }
 
 // Partitions loads partitions with so many workers, and yields them in order. dirs gives the directory of each.
-func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition, dirs map[*logdir.LogDir]*DirStart) iter.Seq[*PartitionStart] {
+func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition,
+	dirs map[*logdir.LogDir]*DirStart) iter.Seq[*PartitionStart] {
 	return func(yield func(*PartitionStart) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -327,12 +336,14 @@ func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition, 
 	}
 }
 
-// Finish says what follows when all partitions have been loaded: of one that is in use twice, and of directories that are all offline.
+// Finish says what follows when all partitions have been loaded: of one that is in use twice, and of directories that
+// are all offline.
 func (b *Start) Finish(all []*PartitionStart) {
 	seen := map[string]*PartitionStart{}
 	for _, p := range all {
 		suffix := p.Partition.Suffix
-		if p.Loaded == nil || p.Failure != nil || p.Stray != "" || suffix == "delete" || suffix == "stray" || !p.Partition.Named || p.Partition.IsClusterMetadata() {
+		if p.Loaded == nil || p.Failure != nil || p.Stray != "" || suffix == "delete" || suffix == "stray" ||
+			!p.Partition.Named || p.Partition.IsClusterMetadata() {
 			continue
 		}
 		key := p.Partition.PartitionDir.String() + suffix
@@ -356,8 +367,8 @@ func (b *Start) Finish(all []*PartitionStart) {
 	}
 }
 
-// unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more when it has loaded
-// them, and does not start if it cannot.
+// unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more
+// when it has loaded them, and does not start if it cannot.
 func (b *Start) unstable(all []*PartitionStart) {
 	for _, p := range all {
 		if p.Loaded == nil || !p.Unstable || p.Failure != nil {
@@ -368,9 +379,11 @@ func (b *Start) unstable(all []*PartitionStart) {
 				continue
 			}
 			if d.Early {
-				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it is loaded")
+				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it "+
+					"is loaded")
 			} else {
-				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went offline, the broker does not start")
+				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went offline, "+
+					"the broker does not start")
 			}
 		}
 	}

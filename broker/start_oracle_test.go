@@ -17,7 +17,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// wholeStarts is how many random damages of whole log directories a real broker is started on, beside those of whatKeeps.
+// wholeStarts is how many random damages of whole log directories a real broker is started on, beside those of
+// whatKeeps.
 const wholeStarts = 12
 
 var (
@@ -25,8 +26,8 @@ var (
 	strayLine  = regexp.MustCompile(`Log in \S+/([^/\s]+) marked stray`)
 )
 
-// TestOracleStarts starts a real broker on copies of the three directories of one that stopped cleanly, each damaged in another way, and
-// compares: does it start, which logs are loaded with which ends, which are set aside.
+// TestOracleStarts starts a real broker on copies of the three directories of one that stopped cleanly, each damaged in
+// another way, and compares: does it start, which logs are loaded with which ends, which are set aside.
 func TestOracleStarts(t *testing.T) {
 	java := fixture.CompileJava(t, fixture.LoggerSource(t))
 	type damage struct {
@@ -48,13 +49,17 @@ func TestOracleStarts(t *testing.T) {
 			dirs := []string{filepath.Join(root, "data1"), filepath.Join(root, "data2")}
 			start, found := predictDirs(t, append(dirs, filepath.Join(root, "meta"))...)
 			port := environment("KSEG_ORACLE_PORT", 33092)
-			b := fixture.StartBroker(t, java, fixture.BrokerProperties(1, port, dirs, "metadata.log.dir="+filepath.Join(root, "meta"),
+			b := fixture.StartBroker(t, java, fixture.BrokerProperties(1, port, dirs, "metadata.log.dir="+filepath.Join(root,
+				"meta"),
 				"log.index.size.max.bytes=20480", "log.retention.check.interval.ms=86400000", "log.initial.task.delay.ms=86400000"))
 			out, started := b.Output.Until("Kafka Server started", 1)
 			b.Stop(syscall.SIGKILL)
 			t.Logf("%d: starts: %v, predicted: %v", i, started, start.Stops)
 			chance := slices.ContainsFunc(start.Dirs, func(d *DirStart) bool {
-				return slices.ContainsFunc(d.Offline, func(r Reason) bool { return strings.Contains(r.Text, "if it is loaded after") })
+				return slices.ContainsFunc(d.Offline, func(r Reason) bool {
+					return strings.Contains(r.Text,
+						"if it is loaded after")
+				})
 			})
 			if started != (len(start.Stops) == 0) && !chance {
 				t.Errorf("it starts: %v; predicted: %v\n%s", started, start.Stops, out[max(0, len(out)-3000):])

@@ -28,7 +28,8 @@ func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionSta
 	if len(groups) != 1 {
 		t.Fatalf("%d brokers", len(groups))
 	}
-	start, err := NewStart(groups[0], &cluster.Dirs, &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20, Jobs: 2,
+	start, err := NewStart(groups[0], &cluster.Dirs, &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20,
+		Jobs:     2,
 		Settings: cluster.Settings})
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +51,8 @@ func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionSta
 	return start, found
 }
 
-// TestStartAfterKill holds the model to what the broker of the killed directories logged when it started: log start, log end and the
-// number of segments.
+// TestStartAfterKill holds the model to what the broker of the killed directories logged when it started: log start,
+// log end and the number of segments.
 func TestStartAfterKill(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/killed")
 	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"))
@@ -59,9 +60,12 @@ func TestStartAfterKill(t *testing.T) {
 		t.Errorf("it does not start: %v", start.Stops)
 	}
 	for name, want := range map[string]string{
-		"doomed-1.1b66cfef9dd94713bf657c8936f9f1ab-delete": "0 0 1", "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete": "0 0 1",
-		"__transaction_state-0": "0 20 1", "__consumer_offsets-0": "0 1 1", "prices-0": "0 109 3", "audit-log-0": "30 240 1",
-		"inventory-1": "0 95 2", "a.b_c-d-0": "0 240 1", "prices-1": "0 131 4", "__consumer_offsets-1": "0 0 1", "inventory-2": "0 76 2",
+		"doomed-1.1b66cfef9dd94713bf657c8936f9f1ab-delete": "0 0 1",
+		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete": "0 0 1",
+		"__transaction_state-0":                            "0 20 1", "__consumer_offsets-0": "0 1 1", "prices-0": "0 109 3",
+		"audit-log-0": "30 240 1",
+		"inventory-1": "0 95 2", "a.b_c-d-0": "0 240 1", "prices-1": "0 131 4", "__consumer_offsets-1": "0 0 1",
+		"inventory-2": "0 76 2",
 		"inventory-0": "0 971 8",
 	} {
 		p := found[name]
@@ -75,20 +79,25 @@ func TestStartAfterKill(t *testing.T) {
 	}
 }
 
-// whatKeeps are changes to the three directories of a stopped broker, and what a real one said of them when it did not start, or did with
-// less than before.
+// whatKeeps are changes to the three directories of a stopped broker, and what a real one said of them when it did not
+// start, or did with less than before.
 var whatKeeps = []struct {
 	name string
 	edit func(t *testing.T, root string)
 	want string // in Stops
 }{
 	{"nothing", func(*testing.T, string) {}, ""},
-	{"the root of a disk", func(t *testing.T, root string) { mkdir(t, root, "data1/lost+found") }, "lost+found: the name is not that of a partition"},
-	{"snapshots of a volume", func(t *testing.T, root string) { mkdir(t, root, "data2/.snapshot") }, ".snapshot: the name is not that of a partition"},
+	{"the root of a disk", func(t *testing.T, root string) { mkdir(t, root, "data1/lost+found") },
+		"lost+found: the name is not that of a partition"},
+	{"snapshots of a volume", func(t *testing.T, root string) { mkdir(t, root, "data2/.snapshot") },
+		".snapshot: the name is not that of a partition"},
 	{"the remote index cache", func(t *testing.T, root string) { mkdir(t, root, "data2/remote-log-index-cache") }, ""},
-	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") }, "data2/meta.properties: it has no node.id"},
-	{"NUL bytes", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120)) }, "data2/meta.properties: it has no node.id"},
-	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") }, "data1/meta.properties: there is no such file"},
+	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") },
+		"data2/meta.properties: it has no node.id"},
+	{"NUL bytes", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120)) },
+		"data2/meta.properties: it has no node.id"},
+	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") },
+		"data1/meta.properties: there is no such file"},
 	{"no meta.properties of the metadata log", func(t *testing.T, root string) { remove(t, root, "meta/meta.properties") },
 		"meta/meta.properties: there is no such file"},
 	{"a directory id twice", func(t *testing.T, root string) {
@@ -97,12 +106,15 @@ var whatKeeps = []struct {
 	{"another cluster", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\ndirectory.id=AABrc2VnAAAAAAAAAAAAAg\n")
 	}, "data2/meta.properties: cluster.id is AABrc2VnAAAAAAAAAAAAAQ"},
-	{"no cluster id", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "broker.id=1\n") }, "data2/meta.properties: it has no cluster.id"},
-	{"a partition twice", func(t *testing.T, root string) { copyDir(t, root, "data1/prices-0", "data2/prices-0") }, "prices-0: the partition is in"},
+	{"no cluster id", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "broker.id=1\n") },
+		"data2/meta.properties: it has no cluster.id"},
+	{"a partition twice", func(t *testing.T, root string) { copyDir(t, root, "data1/prices-0", "data2/prices-0") },
+		"prices-0: the partition is in"},
 	{"the metadata log twice", func(t *testing.T, root string) {
 		copyDir(t, root, "meta/__cluster_metadata-0", "data1/__cluster_metadata-0")
 	}, "the metadata log is in"},
-	{"a log without an offset", func(t *testing.T, root string) { write(t, root, "data1/prices-0/segment-1.log", "") }, "segment-1.log: the name does not begin with an offset"},
+	{"a log without an offset", func(t *testing.T, root string) { write(t, root, "data1/prices-0/segment-1.log", "") },
+		"segment-1.log: the name does not begin with an offset"},
 	{"an unreadable checkpoint beside an open transaction", func(t *testing.T, root string) {
 		write(t, root, "data1/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
 	}, "inventory-0: a transaction is open in it"},
@@ -110,11 +122,13 @@ var whatKeeps = []struct {
 		write(t, root, "data2/recovery-point-offset-checkpoint", "0\n3\nprices 0 1\n")
 	}, ""},
 	{"a magic of metadata that nobody reads", func(t *testing.T, root string) {
-		if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"), "flip 00000000000000000000.log 1609:2"); err != nil {
+		if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"),
+			"flip 00000000000000000000.log 1609:2"); err != nil {
 			t.Fatal(err)
 		}
 	}, "has magic 6"},
-	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") }, "prices-0/partition.metadata: "},
+	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") },
+		"prices-0/partition.metadata: "},
 }
 
 func mkdir(t *testing.T, root, name string) {
@@ -155,7 +169,8 @@ func TestWhatKeepsABrokerFromStarting(t *testing.T) {
 			for _, r := range start.Stops {
 				got = append(got, r.File+": "+r.Text)
 			}
-			if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, c.want) }) {
+			if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got,
+				func(s string) bool { return strings.Contains(s, c.want) }) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -182,11 +197,12 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestMetadataIsAlwaysRecovered: one flipped bit in the metadata log, and a clean stop. A real broker cut the log from 10,437 to 1,593 bytes,
-// and set seven partitions aside.
+// TestMetadataIsAlwaysRecovered: one flipped bit in the metadata log, and a clean stop. A real broker cut the log from
+// 10,437 to 1,593 bytes, and set seven partitions aside.
 func TestMetadataIsAlwaysRecovered(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
-	if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"), "flip 00000000000000000000.log 1683:2"); err != nil {
+	if err := fixture.ApplyTo(filepath.Join(root, "meta", "__cluster_metadata-0"),
+		"flip 00000000000000000000.log 1683:2"); err != nil {
 		t.Fatal(err)
 	}
 	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))

@@ -9,8 +9,8 @@ import (
 	"kseg/state"
 )
 
-// strayReason is why a broker sets a partition aside when it has loaded it (BrokerMetadataPublisher, LogManager.isStrayReplica), or
-// "". The metadata are those that are left after the start.
+// strayReason is why a broker sets a partition aside when it has loaded it (BrokerMetadataPublisher,
+// LogManager.isStrayReplica), or "". The metadata are those that are left after the start.
 func strayReason(p *logdir.Partition, id format.UUID, hasID bool, image *state.Image, node int32) string {
 	if p.Suffix == "delete" || p.Suffix == "stray" {
 		return ""

@@ -17,8 +17,8 @@ import (
 // restless names, for a copy of the test binary, the log directory that it is to keep changing.
 const restless = "KSEG_TEST_RESTLESS_DIR"
 
-// keepChanging changes partitions in ways that come between any two reads, until its standard input ends: logs lose bytes
-// and get them again, segments roll, are renamed, deleted and made anew, and so are partitions and checkpoints.
+// keepChanging changes partitions in ways that come between any two reads, until its standard input ends: logs lose
+// bytes and get them again, segments roll, are renamed, deleted and made anew, and so are partitions and checkpoints.
 func keepChanging(dir string) {
 	ended := make(chan struct{})
 	go func() {
@@ -29,7 +29,8 @@ func keepChanging(dir string) {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*-*", "*.log"))
 	files := map[string][]byte{}
 	for _, name := range logs {
-		for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex, format.KindTxnIndex} {
+		for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex,
+			format.KindTxnIndex} {
 			path := strings.TrimSuffix(name, ".log") + "." + kind.Info().Ext
 			if b, err := os.ReadFile(path); err == nil {
 				files[path] = b
@@ -70,8 +71,8 @@ func keepChanging(dir string) {
 	}
 }
 
-// Beside a process that takes bytes, files and directories away while they are read no verb fails: the exit code is one of
-// the three that there are for data.
+// Beside a process that takes bytes, files and directories away while they are read no verb fails: the exit code is one
+// of the three that there are for data.
 func TestEveryVerbBesideAWriter(t *testing.T) {
 	fixture.InMemory(t)
 	dir, twin := fixture.Dir(t, "4.4.0/transactions"), fixture.Dir(t, "4.4.0/transactions")
@@ -92,11 +93,16 @@ func TestEveryVerbBesideAWriter(t *testing.T) {
 	}()
 	log := filepath.Join(dir, "ledger-0", format.SegmentFileName(0, format.KindLog))
 	lines := [][]string{
-		{"dump", "--records", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "-o", "table", log}, {"dump", "--tail", "3", dir},
-		{"verify", "--jobs", "1", dir}, {"verify", "-o", "json", "--jobs", "3", dir}, {"ls", "--stats", "--records", dir}, {"ls", "-o", "json", dir},
-		{"lookup", "--offset", "30", dir}, {"lookup", "--timestamp", "1795983834900", log}, {"lookup", "--sweep", dir}, {"density", dir},
-		{"retention", dir}, {"compaction", dir}, {"compaction", log}, {"predict", log}, {"txn", log}, {"verify", log}, {"compare", dir, twin}, {"compare", "--level", "records", "--state", twin, dir},
-		{"groups", dir}, {"txn", "--all", dir}, {"explain", log}, {"explain", "--offset", "40", "-o", "json", log}, {"metadata", dir},
+		{"dump", "--records", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "-o", "table", log},
+		{"dump", "--tail", "3", dir},
+		{"verify", "--jobs", "1", dir}, {"verify", "-o", "json", "--jobs", "3", dir}, {"ls", "--stats", "--records", dir},
+		{"ls", "-o", "json", dir},
+		{"lookup", "--offset", "30", dir}, {"lookup", "--timestamp", "1795983834900", log}, {"lookup", "--sweep", dir},
+		{"density", dir},
+		{"retention", dir}, {"compaction", dir}, {"compaction", log}, {"predict", log}, {"txn", log}, {"verify", log},
+		{"compare", dir, twin}, {"compare", "--level", "records", "--state", twin, dir},
+		{"groups", dir}, {"txn", "--all", dir}, {"explain", log}, {"explain", "--offset", "40", "-o", "json", log},
+		{"metadata", dir},
 		{"predict", "-o", "json", dir}, {"salvage", "--dry-run", "--output-dir", filepath.Join(t.TempDir(), "new"), dir},
 	}
 	for round := range 2000 {
@@ -130,14 +136,20 @@ func TestLargestNumbers(t *testing.T) {
 	log := filepath.Join(dir, "ledger-0", format.SegmentFileName(0, format.KindLog))
 	const most = "9223372036854775807"
 	for _, line := range []string{
-		"dump --limit # DIR", "dump --records --tail # DIR", "dump --from # DIR", "dump --to # DIR", "dump --from-time # DIR", "dump --to-time # DIR",
+		"dump --limit # DIR", "dump --records --tail # DIR", "dump --from # DIR", "dump --to # DIR", "dump --from-time # DIR",
+		"dump --to-time # DIR",
 		"dump --records --max-batch-bytes # DIR", "verify --max-findings # DIR", "verify --max-batch-bytes # DIR",
 		"lookup --offset # DIR", "lookup --timestamp # DIR", "lookup --offset 1 --interval # DIR",
-		"lookup --sweep --interval # DIR", "density --interval # DIR", "ls --top # DIR", "ls --max-map-count # DIR", "ls --what-if codec=zstd --sample # DIR",
-		"ls --stats --records --max-batch-bytes # DIR", "txn --high-watermark # DIR", "txn --producer-id # DIR", "groups --at # DIR",
-		"predict --recovery-point # DIR/ledger-0", "predict --log-start-offset # DIR/ledger-0", "predict --max-batch-bytes # DIR", "compare --max-batch-bytes # DIR DIR",
-		"salvage --dry-run --output-dir OUT/new --interval # DIR", "salvage --dry-run --output-dir OUT/new --max-batch-bytes # DIR", "explain --offset # LOG",
-		"compaction --max-batch-bytes # DIR", "retention --high-watermark # DIR", "dump --base-offset # LOG", "verify --base-offset # LOG",
+		"lookup --sweep --interval # DIR", "density --interval # DIR", "ls --top # DIR", "ls --max-map-count # DIR",
+		"ls --what-if codec=zstd --sample # DIR",
+		"ls --stats --records --max-batch-bytes # DIR", "txn --high-watermark # DIR", "txn --producer-id # DIR",
+		"groups --at # DIR",
+		"predict --recovery-point # DIR/ledger-0", "predict --log-start-offset # DIR/ledger-0",
+		"predict --max-batch-bytes # DIR", "compare --max-batch-bytes # DIR DIR",
+		"salvage --dry-run --output-dir OUT/new --interval # DIR", "salvage --dry-run --output-dir OUT/new " +
+			"--max-batch-bytes # DIR", "explain --offset # LOG",
+		"compaction --max-batch-bytes # DIR", "retention --high-watermark # DIR", "dump --base-offset # LOG",
+		"verify --base-offset # LOG",
 	} {
 		args := strings.Fields(strings.NewReplacer("#", most, "DIR", dir, "LOG", log, "OUT", t.TempDir()).Replace(line))
 		var stdout, stderr bytes.Buffer

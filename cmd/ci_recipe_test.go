@@ -15,7 +15,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// workflowScripts are the scripts of a workflow file that do not need its runner, by the names of their steps, in order.
+// workflowScripts are the scripts of a workflow file that do not need its runner, by the names of their steps, in
+// order.
 func workflowScripts(t *testing.T, file string) (names []string, scripts map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

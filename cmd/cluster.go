@@ -8,7 +8,8 @@ import (
 	"kseg/logdir"
 )
 
-// clusterOptions find the operands of verbs that look at a cluster, whose filters choose what is shown and not what is read.
+// clusterOptions find the operands of verbs that look at a cluster, whose filters choose what is shown and not what is
+// read.
 type clusterOptions struct {
 	BrokerConfig string // a server.properties; see operands.go
 	Gentle       bool
@@ -17,10 +18,12 @@ type clusterOptions struct {
 // AddFlags defines --broker-config and --gentle.
 func (o *clusterOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read where no PATH is given")
+		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read "+
+			"where no PATH is given")
 	})
 	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a live broker")
+		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a "+
+			"live broker")
 	})
 }
 
@@ -35,7 +38,8 @@ func (o *clusterOptions) open(paths []string) (*logdir.Set, *logdir.Gentle, erro
 func checkGlobs(flag string, globs []string) error {
 	for _, glob := range globs {
 		if _, err := path.Match(glob, ""); err != nil {
-			return usageErrorf("%s %q is not a pattern: %w; * stands for any text, ? for a character, [a-z] for one of several", flag, glob, err)
+			return usageErrorf("%s %q is not a pattern: %w; * stands for any text, ? for a character, [a-z] for one of several",
+				flag, glob, err)
 		}
 	}
 	return nil

@@ -64,10 +64,12 @@ func (o *compactionOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Settings", func(fs *pflag.FlagSet) {
 		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is one replica "+
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
+			"is one replica "+
 			"or no metadata, else the checkpoint")
 		fs.Var(&o.CleanedTo, "cleaned-to", "take this for the line in cleaner-offset-checkpoint; -1 for none")
-		fs.Var(&byteSize{&o.DedupeBuffer}, "dedupe-buffer", "log.cleaner.dedupe.buffer.size: a `SIZE` for all threads' offset maps")
+		fs.Var(&byteSize{&o.DedupeBuffer}, "dedupe-buffer", "log.cleaner.dedupe.buffer.size: a `SIZE` for all threads' "+
+			"offset maps")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.Key, "key", "", "the life of this `KEY`: each record, what supersedes it, when its tombstone goes")
@@ -156,8 +158,10 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 // options reads the clock, the key and server.properties.
 func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 	now, err := o.now(env)
-	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(), Watermark: o.Watermark.Watermark,
-		CleanedTo: o.CleanedTo.CleanedTo, Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes, Jobs: o.Jobs, Keys: o.Keys}
+	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(),
+		Watermark: o.Watermark.Watermark,
+		CleanedTo: o.CleanedTo.CleanedTo, Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes,
+		Jobs: o.Jobs, Keys: o.Keys}
 	if err != nil {
 		return options, err
 	}
@@ -205,7 +209,8 @@ func (w *compactionWriter) add(res compaction.Result) {
 
 func (w *compactionWriter) finish(set *logdir.Set, nowMs int64) error {
 	if w.unknown > 0 && !w.o.Quiet {
-		w.env.notef("%s passed over: nobody says what cleanup.policy they have; give the metadata's log directory too, --topic-config, or name them",
+		w.env.notef("%s passed over: nobody says what cleanup.policy they have; give the metadata's log directory too, "+
+			"--topic-config, or name them",
 			render.Plural(w.unknown, "partition was", "partitions were"))
 	}
 	if len(w.reports) == 0 {
@@ -225,7 +230,8 @@ func (w *compactionWriter) finish(set *logdir.Set, nowMs int64) error {
 		}
 	}
 	if assumed > 0 && !w.o.Quiet {
-		w.env.notef("nobody says what cleanup.policy %s; taken to be compacted (give the metadata's log directory too, or --topic-config)",
+		w.env.notef("nobody says what cleanup.policy %s; taken to be compacted (give the metadata's log directory too, or "+
+			"--topic-config)",
 			render.Plural(assumed, "partition has", "partitions have"))
 	}
 	if !w.o.Quiet {

@@ -30,11 +30,14 @@ type compareOptions struct {
 func (o *compareOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to compare", func(fs *pflag.FlagSet) {
 		o.level = "records"
-		fs.Var(newEnum(&o.level, "batches", "records"), "level", "what has to be the same; with batches the exit code is 1 too where "+
+		fs.Var(newEnum(&o.level, "batches", "records"), "level", "what has to be the same; with batches the exit code is "+
+			"1 too where "+
 			"the same records are stored otherwise")
 		fs.BoolVar(&o.state, "state", false, "compare leader epochs and producer snapshots too")
-		fs.BoolVar(&o.fingerprint, "fingerprint", false, "compare nothing, but write fingerprints of the PATHs, as JSON lines, for another machine")
-		fs.BoolVar(&o.detail, "detail", false, "with fingerprints: show the batch of the local side in which it parts from the other")
+		fs.BoolVar(&o.fingerprint, "fingerprint", false, "compare nothing, but write fingerprints of the PATHs, as JSON "+
+			"lines, for another machine")
+		fs.BoolVar(&o.detail, "detail", false, "with fingerprints: show the batch of the local side in which it parts "+
+			"from the other")
 	})
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.AddFlags(fs, "text", "table", "json")
@@ -88,7 +91,8 @@ the offset is found at which two copies part. A file of them may be A or B.`,
 // twoPaths refuses all but two operands.
 func twoPaths(args []string) error {
 	if len(args) != 2 {
-		return usageErrorf("compare takes two paths, and there %s", map[bool]string{true: "is one", false: fmt.Sprintf("are %d", len(args))}[len(args) == 1])
+		return usageErrorf("compare takes two paths, and there %s", map[bool]string{true: "is one",
+			false: fmt.Sprintf("are %d", len(args))}[len(args) == 1])
 	}
 	return nil
 }
@@ -124,7 +128,8 @@ func runCompare(ctx context.Context, env *Env, o *compareOptions, args []string)
 }
 
 // results compares the two operands, by their logs or by fingerprints.
-func (o *compareOptions) results(ctx context.Context, set *logdir.Set, options compare.Options) (iter.Seq[*compare.Comparison], error) {
+func (o *compareOptions) results(ctx context.Context, set *logdir.Set,
+	options compare.Options) (iter.Seq[*compare.Comparison], error) {
 	a, b := set.Operands[0], set.Operands[1]
 	if compare.IsPrints(a) || compare.IsPrints(b) {
 		if o.state {
@@ -152,7 +157,8 @@ func runFingerprint(ctx context.Context, env *Env, o *compareOptions, args []str
 	bar := o.progress(env, totalBytes(set))
 	var buf []byte
 	partitions, ranges, damaged := int64(0), int64(0), int64(0)
-	notRead, err := compare.FingerprintAll(ctx, set, compare.Options{Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Progress: bar.Add},
+	notRead, err := compare.FingerprintAll(ctx, set, compare.Options{Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
+		Progress: bar.Add},
 		func(f *compare.Fingerprint, first bool) error {
 			if ranges++; first {
 				partitions++
@@ -173,7 +179,8 @@ func runFingerprint(ctx context.Context, env *Env, o *compareOptions, args []str
 		return errors.Join(err, incomplete)
 	}
 	if !o.Quiet || damaged > 0 {
-		env.notef("%s of %s; %s damaged", render.Plural(ranges, "fingerprint", "fingerprints"), render.Plural(partitions, "partition", "partitions"),
+		env.notef("%s of %s; %s damaged", render.Plural(ranges, "fingerprint", "fingerprints"), render.Plural(partitions,
+			"partition", "partitions"),
 			render.Plural(damaged, "range is", "ranges are"))
 	}
 	return result(damaged > 0, incomplete)

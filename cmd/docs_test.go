@@ -44,7 +44,8 @@ func docsPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestDocsNameOnlyWhatThereIs holds that every command line in the pages and help texts has a command and flags that exist.
+// TestDocsNameOnlyWhatThereIs holds that every command line in the pages and help texts has a command and flags that
+// exist.
 func TestDocsNameOnlyWhatThereIs(t *testing.T) {
 	lines, root := 0, cmd.Commands()
 	for name, text := range docsPages(t) {
@@ -78,7 +79,8 @@ func TestDocsNameOnlyWhatThereIs(t *testing.T) {
 
 // isCode reports whether a match begins a line or stands in backticks, and is no prose.
 func isCode(text, match string) bool {
-	return strings.HasPrefix(match, "`") || strings.HasPrefix(match, "$") || strings.HasPrefix(match, "\n") && strings.Contains(text, "$"+match)
+	return strings.HasPrefix(match, "`") || strings.HasPrefix(match, "$") || strings.HasPrefix(match, "\n") &&
+		strings.Contains(text, "$"+match)
 }
 
 // badFlag is the flag that a word is, if the command does not have it.
@@ -91,7 +93,8 @@ func badFlag(c *cobra.Command, word string) string {
 		}
 		return ""
 	}
-	if len(word) == 2 && word[0] == '-' && word[1] >= 'a' && word[1] <= 'z' && word != "-h" && c.Flags().ShorthandLookup(word[1:]) == nil {
+	if len(word) == 2 && word[0] == '-' && word[1] >= 'a' && word[1] <= 'z' && word != "-h" &&
+		c.Flags().ShorthandLookup(word[1:]) == nil {
 		return word
 	}
 	return ""

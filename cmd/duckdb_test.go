@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDuckDBPage runs the commands of docs/duckdb.md and holds what they print against the page, where duckdb is installed;
-// -update writes it there.
+// TestDuckDBPage runs the commands of docs/duckdb.md and holds what they print against the page, where duckdb is
+// installed; -update writes it there.
 func TestDuckDBPage(t *testing.T) {
 	if _, err := exec.LookPath("duckdb"); err != nil {
 		t.Skip("duckdb is not installed")
@@ -38,11 +38,13 @@ func TestDuckDBPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/duckdb.md is not what its commands print now; go test ./cmd -run DuckDB -update rewrites it:\n%s", &out)
+		t.Errorf("docs/duckdb.md is not what its commands print now; go test ./cmd -run DuckDB -update rewrites it:\n%s",
+			&out)
 	}
 }
 
-// runBlock runs the commands of a block, which begin with "$ " and go on in indented lines, and returns them with their output.
+// runBlock runs the commands of a block, which begin with "$ " and go on in indented lines, and returns them with their
+// output.
 func runBlock(t *testing.T, body, temp string) string {
 	var out strings.Builder
 	var command string

@@ -63,7 +63,8 @@ var realDecoders = [...]struct {
 // and "Decoder". It keeps the short name.
 type decoderClass string
 
-var kafkaDecoders = map[decoderClass]dump.Decoder{"string": dump.DecodeString, "integer": dump.DecodeInteger, "long": dump.DecodeLong,
+var kafkaDecoders = map[decoderClass]dump.Decoder{"string": dump.DecodeString, "integer": dump.DecodeInteger,
+	"long":    dump.DecodeLong,
 	"default": dump.DecodeBytes, "bytearray": dump.DecodeBytes}
 
 // String is the short name.
@@ -77,7 +78,8 @@ func (d *decoderClass) Set(text string) error {
 	name := strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
 	short := decoderClass(strings.TrimSuffix(strings.TrimSuffix(name, "decoder"), "deserializer"))
 	if _, ok := kafkaDecoders[short]; !ok {
-		return fmt.Errorf("%s is a Java class, which kseg cannot run; of those that come with Kafka it knows String, Integer, Long and "+
+		return fmt.Errorf("%s is a Java class, which kseg cannot run; of those that come with Kafka it knows String, "+
+			"Integer, Long and "+
 			"Default, and --payload hex or base64 shows bytes of any kind", text)
 	}
 	*d = short
@@ -108,7 +110,8 @@ func (o *dumpOptions) AddFlags(fs *pflag.FlagSet) {
 		o.Decode = "auto"
 		fs.Var(newEnum(&o.Decode, "auto", "none", "offsets", "txn", "metadata", "share", "remote"), "decode",
 			"show records of internal topics as what they mean; auto recognises them by their directory")
-		fs.BoolVar(&o.Compat, "kafka-compat", false, "stdout and stderr exactly as kafka-dump-log writes them; the exit code stays kseg's")
+		fs.BoolVar(&o.Compat, "kafka-compat", false, "stdout and stderr exactly as kafka-dump-log writes them; the exit "+
+			"code stays kseg's")
 	})
 	o.dumpFilter.AddFlags(fs)
 	o.dumpReal.AddFlags(fs)
@@ -123,7 +126,8 @@ func (o *dumpOptions) AddFlags(fs *pflag.FlagSet) {
 func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Filters", func(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "this `OFFSET` alone: short for --from and --to")
-		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch, or record, at or after this `TIME`: short for --from-time and --limit 1")
+		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch, or record, at or after this `TIME`: short for "+
+			"--from-time and --limit 1")
 		fs.Var(&optionalNumber{&o.Position}, "position", "the batch of a log that holds this byte of it: `P`")
 		fs.Var(&optionalNumber{&o.From}, "from", "from this `OFFSET` on; the index is used to get there")
 		fs.Var(&optionalNumber{&o.To}, "to", "up to and including this `OFFSET`")
@@ -132,14 +136,16 @@ func (o *dumpFilter) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.ProducerID}, "producer-id", "batches of the producer with this `ID`")
 		fs.StringVar(&o.Key, "key", "", "records with this `KEY`")
 		fs.StringVar(&o.Header, "header", "", "records with this header, and this value if one is given: `NAME[=VALUE]`")
-		fs.StringVar(&o.Match, "match", "", "records whose key, value, or header's name or value matches this `REGEX` (Go's, as RE2)")
+		fs.StringVar(&o.Match, "match", "", "records whose key, value, or header's name or value matches this `REGEX` "+
+			"(Go's, as RE2)")
 		fs.StringVar(&o.MatchKey, "match-key", "", "records whose key matches this `REGEX`")
 		fs.StringVar(&o.MatchValue, "match-value", "", "records whose value matches this `REGEX`")
 		fs.BoolVar(&o.Control, "control", false, "control batches only")
 		fs.BoolVar(&o.Count, "count", false, "print only how many records pass")
 		fs.StringVar(&o.Group, "group", "", "records of internal topics about groups that match this `GLOB`")
 		fs.StringVar(&o.TopicName, "topic-name", "", "records of internal topics that name a topic that matches this `GLOB`")
-		fs.StringVar(&o.TransactionalID, "transactional-id", "", "records of __transaction_state about ids that match this `GLOB`")
+		fs.StringVar(&o.TransactionalID, "transactional-id", "", "records of __transaction_state about ids that match "+
+			"this `GLOB`")
 		fs.VarP(&optionalNumber{&o.Limit}, "limit", "n", "stop after `N` batches, or records where these are printed")
 		fs.Var(&optionalNumber{&o.Tail}, "tail", "print the last `N` batches, or records where these are printed")
 	})
@@ -154,10 +160,13 @@ func (o *dumpReal) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.SkipRecordMetadata, "skip-record-metadata", false, "with records, print only their keys and values")
 		fs.Var(&optionalSize{&o.MaxBytes}, "max-bytes", "look at the first `SIZE` bytes of each log only")
 		o.MaxMessageSize = 5 << 20
-		fs.Var(&byteSize{&o.MaxMessageSize}, "max-message-size", "do not check index entries of batches of more than this `SIZE`")
-		fs.BoolVar(&o.SanityCheck, "index-sanity-check", false, "of an index, say only whether it passes the broker's sanity check")
+		fs.Var(&byteSize{&o.MaxMessageSize}, "max-message-size", "do not check index entries of batches of more than "+
+			"this `SIZE`")
+		fs.BoolVar(&o.SanityCheck, "index-sanity-check", false, "of an index, say only whether it passes the broker's "+
+			"sanity check")
 		fs.BoolVar(&o.VerifyOnly, "verify-index-only", false, "check index entries without printing them")
-		fs.Var(&o.KeyDecoder, "key-decoder-class", "how keys are shown: a `CLASS` of those that come with Kafka, String (the default), Integer, Long or Default")
+		fs.Var(&o.KeyDecoder, "key-decoder-class", "how keys are shown: a `CLASS` of those that come with Kafka, String "+
+			"(the default), Integer, Long or Default")
 		fs.Var(&o.ValueDecoder, "value-decoder-class", "how values are shown, likewise: `CLASS`")
 		for i, d := range realDecoders {
 			fs.BoolVar(&o.Decoders[i], d.flag, false, "print records as those of "+d.topic.String())
@@ -246,8 +255,8 @@ func (o *dumpOptions) printCount(env *Env, res *dump.Result) {
 	env.Stdout.Write(line.Line())
 }
 
-// takeForeign lets files that are not Kafka's by their name through, since the real tool passes over them with a line of its
-// own; it returns the problems that stay.
+// takeForeign lets files that are not Kafka's by their name through, since the real tool passes over them with a line
+// of its own; it returns the problems that stay.
 func takeForeign(set *logdir.Set, problems []logdir.Problem) []logdir.Problem {
 	for i := range set.Operands {
 		op := &set.Operands[i]
@@ -266,9 +275,11 @@ func (o *dumpOptions) options(env *Env) (dump.Options, error) {
 	out := dump.Options{
 		Output: map[string]dump.Output{"text": dump.Text, "json": dump.JSON, "table": dump.Table}[o.Format],
 		Theme:  o.theme(env), Payload: o.payload(env), Data: o.Records || o.PrintDataLog, Deep: o.DeepIteration,
-		SkipRecordMetadata: o.SkipRecordMetadata, Compat: o.Compat, Quiet: o.Quiet, MaxBytes: o.MaxBytes, MaxMessageSize: o.MaxMessageSize,
+		SkipRecordMetadata: o.SkipRecordMetadata, Compat: o.Compat, Quiet: o.Quiet, MaxBytes: o.MaxBytes,
+		MaxMessageSize: o.MaxMessageSize,
 		StderrTerminal: env.StderrTerminal,
-		SanityCheck:    o.SanityCheck, VerifyOnly: o.VerifyOnly, Limit: -1, Tail: -1, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
+		SanityCheck:    o.SanityCheck, VerifyOnly: o.VerifyOnly, Limit: -1, Tail: -1, Jobs: o.Jobs,
+		MaxBatchBytes: o.MaxBatchBytes,
 	}
 	// The real tool's default; given, it means the same.
 	if o.MaxBytes != nil && *o.MaxBytes == math.MaxInt32 {
@@ -287,8 +298,9 @@ func (o *dumpOptions) decode(out *dump.Options) {
 			return
 		}
 	}
-	topic, named := map[string]schema.Topic{"offsets": schema.Offsets, "txn": schema.Transactions, "metadata": schema.Metadata,
-		"share": schema.ShareState, "remote": schema.RemoteLog}[o.Decode]
+	topic, named := map[string]schema.Topic{"offsets": schema.Offsets, "txn": schema.Transactions,
+		"metadata": schema.Metadata,
+		"share":    schema.ShareState, "remote": schema.RemoteLog}[o.Decode]
 	if named {
 		out.Decode.Topic = topic
 		return
@@ -321,7 +333,8 @@ func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
 	}
 	out.Filter = dump.Filter{From: o.From, To: o.To, Position: o.Position, ProducerID: o.ProducerID, Control: o.Control,
 		Group: o.Group, TopicName: o.TopicName, TransactionalID: o.TransactionalID}
-	for flag, glob := range map[string]string{"--group": o.Group, "--topic-name": o.TopicName, "--transactional-id": o.TransactionalID} {
+	for flag, glob := range map[string]string{"--group": o.Group, "--topic-name": o.TopicName,
+		"--transactional-id": o.TransactionalID} {
 		if err := checkGlobs(flag, []string{glob}); err != nil {
 			return err
 		}
@@ -338,7 +351,8 @@ func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
 	for flag, re := range map[string]struct {
 		text   string
 		target **regexp.Regexp
-	}{"match": {o.Match, &out.Filter.Match}, "match-key": {o.MatchKey, &out.Filter.MatchKey}, "match-value": {o.MatchValue, &out.Filter.MatchValue}} {
+	}{"match": {o.Match, &out.Filter.Match}, "match-key": {o.MatchKey, &out.Filter.MatchKey}, "match-value": {o.MatchValue,
+		&out.Filter.MatchValue}} {
 		if re.text == "" {
 			continue
 		}

@@ -13,8 +13,9 @@ import (
 // Env is what a verb may use of the world besides its inputs. Tests fill it with buffers and a fixed clock.
 type Env struct {
 	Stdin  io.Reader
-	Stdout *Output       // buffered; its first write error is kept and ends in exit code 3
-	Stderr *stderrWriter // writes out what stdout has buffered first, so that the two stay in order on a terminal or under 2>&1
+	Stdout *Output // buffered; its first write error is kept and ends in exit code 3
+	// writes out what stdout has buffered first, so that the two stay in order on a terminal or under 2>&1
+	Stderr *stderrWriter
 
 	StdoutTerminal bool
 	StderrTerminal bool

@@ -47,9 +47,9 @@ func result(found bool, incomplete error) error {
 	return incomplete
 }
 
-// exitCode is the one place where an error becomes an exit code: nil is 0, the two sentinels and usage errors are theirs,
-// a reader that went away (`| head`) is no error, a cancelled context is an interrupt, and anything else is something that
-// could not be done. Of several joined errors the highest rank wins: 130, 2, 3, 1, 0.
+// exitCode is the one place where an error becomes an exit code: nil is 0, the two sentinels and usage errors are
+// theirs, a reader that went away (`| head`) is no error, a cancelled context is an interrupt, and anything else is
+// something that could not be done. Of several joined errors the highest rank wins: 130, 2, 3, 1, 0.
 func exitCode(err error) int {
 	if err == nil {
 		return codeOK
@@ -113,8 +113,8 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 	return code
 }
 
-// unsaid is about what the disk did not give: however little it mattered the answer is one without it, and it is named unless it
-// was.
+// unsaid is about what the disk did not give: however little it mattered the answer is one without it, and it is named
+// unless it was.
 func (env *Env) unsaid() error {
 	var all []error
 	for _, f := range logdir.Failures() {

@@ -35,16 +35,19 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "the batch or entry that holds this offset: `N`")
 		fs.Var(&optionalNumber{&o.Position}, "position", "the batch or entry that holds this byte of the file: `P`")
 		fs.Var(&optionalNumber{&o.Entry}, "entry", "the batch or entry with this number, counted from 0: `I`")
-		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch of a log with a record at or after this `TIME` (see kseg help times)")
+		fs.StringVar(&o.Timestamp, "timestamp", "", "the first batch of a log with a record at or after this `TIME` (see "+
+			"kseg help times)")
 		fs.Var(&optionalNumber{&o.From}, "from", "the batches of a log from this `OFFSET` on")
 		fs.Var(&optionalNumber{&o.To}, "to", "the batches of a log up to and including this `OFFSET`")
 		fs.BoolVar(&o.All, "all", false, "the whole file")
 		fs.BoolVar(&o.List, "list", false, "the codes of all findings of kseg verify, a line each")
 		fs.BoolVar(&o.Terse, "terse", false, "without the meanings")
-		fs.StringVar(&o.HTML, "html", "", "write a page of the same, with a map of the segment, to this `FILE`, and nothing to stdout")
+		fs.StringVar(&o.HTML, "html", "", "write a page of the same, with a map of the segment, to this `FILE`, and "+
+			"nothing to stdout")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a file whose name does not tell: `N`")
 		o.MaxBatchBytes = defaultMaxBatchBytes
-		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than this `SIZE`")
+		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than "+
+			"this `SIZE`")
 	})
 	o.outputOptions.AddFlags(fs, "text", "json")
 	o.clockOptions.AddFlags(fs)
@@ -101,17 +104,20 @@ bytes records take on disk. A file that is called like a code, or size, is given
 
 func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) error {
 	chosen := 0
-	for _, given := range []bool{o.Offset != nil, o.Position != nil, o.Entry != nil, o.All, o.From != nil || o.To != nil, o.Timestamp != ""} {
+	for _, given := range []bool{o.Offset != nil, o.Position != nil, o.Entry != nil, o.All, o.From != nil || o.To != nil,
+		o.Timestamp != ""} {
 		if given {
 			chosen++
 		}
 	}
 	if chosen > 1 {
-		return usageErrorf("--offset, --timestamp, --position, --entry, --all and --from with --to choose what to show: give one of them")
+		return usageErrorf("--offset, --timestamp, --position, --entry, --all and --from with --to choose what to show: " +
+			"give one of them")
 	}
 	if text, ok := docs.Finding(arg); ok {
 		if chosen > 0 || o.Format != "text" || o.HTML != "" {
-			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg, arg)
+			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg,
+				arg)
 		}
 		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg), text)
 		return nil

@@ -43,11 +43,14 @@ func (o *explainSizeOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalSize{&o.KeyBytes}, "key-bytes", "bytes of each key: `SIZE` (default: a null key)")
 		fs.Var(&nullableBytes{&o.ValueBytes}, "value-bytes", "bytes of each value: `SIZE|null`")
 		fs.Var(&headerSizes{&o.Headers}, "header", "bytes of a header's key and value: `K:V` (repeatable; V may be null)")
-		fs.Var(&milliseconds{&o.TimestampStepMs}, "timestamp-step", "from one record's timestamp to the next: `DURATION`, in ms without a unit")
+		fs.Var(&milliseconds{&o.TimestampStepMs}, "timestamp-step", "from one record's timestamp to the next: `DURATION`, "+
+			"in ms without a unit")
 	})
 	addGroup(fs, "Producer", func(fs *pflag.FlagSet) {
-		fs.Var(&sizeList[int32]{&o.BatchSizes}, "batch-size", "batch.size: `SIZE[,SIZE]` (default: 16384; with FILE: 0,1000,16384,131072,1048576)")
-		fs.Var(newEnum(&o.Codec, "none", "gzip", "snappy", "lz4", "zstd"), "codec", "compression.type (default: none; with FILE: each)")
+		fs.Var(&sizeList[int32]{&o.BatchSizes}, "batch-size", "batch.size: `SIZE[,SIZE]` (default: 16384; with FILE: "+
+			"0,1000,16384,131072,1048576)")
+		fs.Var(newEnum(&o.Codec, "none", "gzip", "snappy", "lz4", "zstd"), "codec", "compression.type (default: none; "+
+			"with FILE: each)")
 	})
 	addGroup(fs, "Output", func(fs *pflag.FlagSet) {
 		o.Format = "text"
@@ -55,7 +58,8 @@ func (o *explainSizeOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&o.Color, "color", "colour; auto means on a terminal where NO_COLOR is not set")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a FILE whose name does not tell: `N`")
 		o.MaxBatchBytes = defaultMaxBatchBytes
-		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch of FILE that decompresses to more than this `SIZE`")
+		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch of FILE that decompresses to more "+
+			"than this `SIZE`")
 	})
 }
 
@@ -115,7 +119,8 @@ func (o *explainSizeOptions) predict(env *Env, fs *pflag.FlagSet) error {
 		}
 		if o.Format == "json" {
 			_, bytes, _ := explain.Total(batches)
-			err = o.writeJSON(env, &explain.Prediction{BatchSize: s.BatchSize, Codec: s.Codec, About: s.Codec != format.CodecNone, Records: s.Records,
+			err = o.writeJSON(env, &explain.Prediction{BatchSize: s.BatchSize, Codec: s.Codec,
+				About: s.Codec != format.CodecNone, Records: s.Records,
 				Bytes: bytes, Batches: batches})
 		} else {
 			if i > 0 {

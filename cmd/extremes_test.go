@@ -17,7 +17,8 @@ import (
 )
 
 // extremes are values at which arithmetic goes wrong, and those that are often taken for "none".
-var extremes = []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt32, -2, -1, 0, 1, math.MaxInt16, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32,
+var extremes = []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt32, -2, -1, 0, 1, math.MaxInt16, math.MaxInt32,
+	math.MaxInt32 + 1, math.MaxUint32,
 	1 << 40, math.MaxInt64 - 1, math.MaxInt64}
 
 // batchFields are the fields of a batch of magic 2 by position and width in bytes, but for length, magic and checksum.
@@ -43,7 +44,8 @@ func extremeLog(r *rand.Rand, base int64) []byte {
 			log = append(log, extremeMessage(r, base+int64(i))...)
 			continue
 		}
-		record := fixture.Record{Offset: base + int64(i), TimestampMs: 1_700_000_000_000, Key: []byte("k"), Value: []byte("value")}
+		record := fixture.Record{Offset: base + int64(i), TimestampMs: 1_700_000_000_000, Key: []byte("k"),
+			Value: []byte("value")}
 		second := record
 		if r.IntN(4) == 0 {
 			second.Offset, second.TimestampMs = extreme(r), extreme(r)
@@ -116,13 +118,16 @@ func extremeDir(t *testing.T, r *rand.Rand) string {
 				txns[at], txns[at+1] = 0, 0
 			}
 			write(name(format.KindTxnIndex), txns)
-			entry := format.ProducerEntry{ProducerID: extreme(r), ProducerEpoch: int16(extreme(r)), LastSequence: int32(extreme(r)), LastOffset: extreme(r),
-				OffsetDelta: int32(extreme(r)), TimestampMs: extreme(r), CoordinatorEpoch: int32(extreme(r)), CurrentTxnFirstOffset: extreme(r)}
+			entry := format.ProducerEntry{ProducerID: extreme(r), ProducerEpoch: int16(extreme(r)),
+				LastSequence: int32(extreme(r)), LastOffset: extreme(r),
+				OffsetDelta: int32(extreme(r)), TimestampMs: extreme(r), CoordinatorEpoch: int32(extreme(r)),
+				CurrentTxnFirstOffset: extreme(r)}
 			write(name(format.KindProducerSnapshot), format.AppendProducerSnapshot(nil, []format.ProducerEntry{entry}))
 		}
 		write(filepath.Join(topic, "leader-epoch-checkpoint"), checkpoint("# #"))
 	}
-	for _, name := range []string{"recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"} {
+	for _, name := range []string{"recovery-point-offset-checkpoint", "replication-offset-checkpoint",
+		"log-start-offset-checkpoint", "cleaner-offset-checkpoint"} {
 		write(name, checkpoint("t 0 #"))
 	}
 	return dir
@@ -138,10 +143,14 @@ func TestExtremeValues(t *testing.T) {
 		dir := extremeDir(t, r)
 		n, log := fmt.Sprint(max(0, extreme(r))), filepath.Join(dir, "t-0", format.SegmentFileName(0, format.KindLog))
 		for _, args := range [][]string{
-			{"verify", dir}, {"verify", "--rebuild", filepath.Join(t.TempDir(), "out"), "--snapshots", dir}, {"dump", "--records", dir},
-			{"dump", "--records", "-o", "table", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "--kafka-compat", "--deep-iteration", "--files", log},
-			{"lookup", "--offset", n, dir}, {"lookup", "--timestamp", n, dir}, {"lookup", "--sweep", dir}, {"density", "--interval", "100", dir},
-			{"retention", dir}, {"compaction", dir}, {"compare", filepath.Join(dir, "t-0"), filepath.Join(dir, "__consumer_offsets-0")}, {"groups", dir},
+			{"verify", dir}, {"verify", "--rebuild", filepath.Join(t.TempDir(), "out"), "--snapshots", dir},
+			{"dump", "--records", dir},
+			{"dump", "--records", "-o", "table", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "--kafka-compat",
+				"--deep-iteration", "--files", log},
+			{"lookup", "--offset", n, dir}, {"lookup", "--timestamp", n, dir}, {"lookup", "--sweep", dir},
+			{"density", "--interval", "100", dir},
+			{"retention", dir}, {"compaction", dir}, {"compare", filepath.Join(dir, "t-0"),
+				filepath.Join(dir, "__consumer_offsets-0")}, {"groups", dir},
 			{"ls", "--stats", dir}, {"explain", log}, {"explain", "size", log}, {"metadata", dir},
 		} {
 			var stdout, stderr bytes.Buffer
@@ -163,7 +172,8 @@ func TestControlRecordsAreJudgedAlike(t *testing.T) {
 	for _, producer := range []int64{-1, 5} {
 		for _, key := range [][]byte{nil, {0}, {0, 0, 0, 0}, {0, 0, 0, 1, 9}, {0, 0, 0, 2}, {0xff, 0, 0, 0}} {
 			for _, value := range [][]byte{nil, {0, 0}, {0, 0, 0, 0, 0, 1}, {0xff, 0, 0, 0, 0, 1}} {
-				raw := fixture.AppendBatch(nil, fixture.Batch{Attributes: 0x30, Records: []fixture.Record{{TimestampMs: 1_700_000_000_000, Key: key, Value: value}}})
+				raw := fixture.AppendBatch(nil, fixture.Batch{Attributes: 0x30,
+					Records: []fixture.Record{{TimestampMs: 1_700_000_000_000, Key: key, Value: value}}})
 				put(raw, [2]int{43, 8}, producer)
 				put(raw, [2]int{51, 2}, 0)
 				binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
@@ -175,7 +185,8 @@ func TestControlRecordsAreJudgedAlike(t *testing.T) {
 				dumped := Main([]string{"dump", "--records", name}, strings.NewReader(""), &out, &out)
 				verified := Main([]string{"verify", name}, strings.NewReader(""), &out, &out)
 				if dumped != verified {
-					t.Errorf("producer %d, key %x, value %x: dump ends with %d, verify with %d\n%s", producer, key, value, dumped, verified, &out)
+					t.Errorf("producer %d, key %x, value %x: dump ends with %d, verify with %d\n%s", producer, key, value, dumped,
+						verified, &out)
 				}
 			}
 		}

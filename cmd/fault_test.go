@@ -15,8 +15,8 @@ import (
 	"kseg/logdir"
 )
 
-// readers are command lines that read a log directory, a partition or a file of it, of every verb and format. LOG is a .log, and
-// OUT a folder to write into.
+// readers are command lines that read a log directory, a partition or a file of it, of every verb and format. LOG is a
+// .log, and OUT a folder to write into.
 var readers = []string{
 	"dump --records DIR", "dump DIR -o json", "dump --jobs 1 --records LOG -o table", "dump --tail 2 DIR",
 	"dump --kafka-compat --deep-iteration --print-data-log LOG", "dump --from 60 --records DIR",
@@ -25,7 +25,8 @@ var readers = []string{
 	"ls DIR", "ls DIR -o json", "ls --by segment DIR -o csv", "ls --stats --records DIR -o table", "ls --by codec DIR",
 	"retention DIR", "retention -o json DIR", "retention --plan DIR", "retention -o table DIR",
 	"compaction DIR", "compaction -o json DIR", "compaction -o table DIR",
-	"compare DIR TWIN", "compare -o json DIR TWIN", "compare --level records --state DIR TWIN", "compare --fingerprint DIR",
+	"compare DIR TWIN", "compare -o json DIR TWIN", "compare --level records --state DIR TWIN",
+	"compare --fingerprint DIR",
 	"lookup DIR --timestamp 1700000010000", "lookup LOG --offset 50", "lookup LOG --timestamp 1700000010000 -o json",
 	"density DIR", "density -o json DIR", "density LOG", "metadata DIR", "metadata -o json DIR",
 	"predict DIR", "predict -o json DIR", "predict -o table --files DIR",
@@ -36,9 +37,9 @@ var readers = []string{
 // clock is what the time of day, and what others write to the same disk, changes in an output.
 var clock = regexp.MustCompile(`\b\d{13}\b|\d{4}-\d\d-\d\d[T ][0-9:.]+Z?|\b\d+(\.\d+)? m?s\b|_ms":\d+|free\w*":\d+|[0-9.,]+\s+\w+\s+(of|free)\b.*`)
 
-// A byte, a file or a directory that the disk does not give, in whatever command: it is said which, by its name and with what
-// the disk said, the code is 3, all else is done, and nothing ends in a stack trace. Where nothing is said the answer is the
-// same as without the fault.
+// A byte, a file or a directory that the disk does not give, in whatever command: it is said which, by its name and
+// with what the disk said, the code is 3, all else is done, and nothing ends in a stack trace. Where nothing is said
+// the answer is the same as without the fault.
 func TestFailingReads(t *testing.T) {
 	dir, twin := fixture.Dir(t, "4.4.0/logdirs/killed/data1"), fixture.Dir(t, "4.4.0/logdirs/clean/data1")
 	logs, err := filepath.Glob(filepath.Join(dir, "inventory-2", "*.log"))
@@ -54,7 +55,8 @@ func TestFailingReads(t *testing.T) {
 	for _, line := range readers {
 		run := func() (string, string, int) {
 			out := t.TempDir()
-			line := strings.NewReplacer("DIR", dir, "TWIN", twin, "LOG", logs[0], "TXNS", txns, "REPORT", report, "OUT", out).Replace(line)
+			line := strings.NewReplacer("DIR", dir, "TWIN", twin, "LOG", logs[0], "TXNS", txns, "REPORT", report, "OUT",
+				out).Replace(line)
 			stdout, stderr, code := kseg(strings.Fields(line)...)
 			return strings.ReplaceAll(stdout, out, "OUT"), stderr, code
 		}

@@ -29,7 +29,8 @@ func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only these partitions")
 		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these `BASE[,BASE]` offsets")
 		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell")
-		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read where no PATH is "+
+		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read "+
+			"where no PATH is "+
 			"given, and its settings count where no topic has its own")
 	})
 }
@@ -116,7 +117,8 @@ func (o *outputOptions) progress(env *Env, totalBytes int64) *render.Progress {
 	if !o.Progress.On(env.StderrTerminal && !o.Quiet) {
 		return nil
 	}
-	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes, env.Now).Within(func() int { return columns(env.Stderr.w) })
+	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes,
+		env.Now).Within(func() int { return columns(env.Stderr.w) })
 	return env.Stdout.bar
 }
 
@@ -172,9 +174,11 @@ func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
 		o.Jobs = runtime.GOMAXPROCS(0)
 		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers (default: one a core)")
-		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a live broker")
+		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a "+
+			"live broker")
 		o.MaxBatchBytes = defaultMaxBatchBytes
-		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than this `SIZE`")
+		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than "+
+			"this `SIZE`")
 	})
 }
 
@@ -193,7 +197,8 @@ type failOnOptions struct{ Severity string }
 func (o *failOnOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Verdict", func(fs *pflag.FlagSet) {
 		o.Severity = "damage"
-		fs.Var(newEnum(&o.Severity, "damage", "warning", "note", "never"), "fail-on", "exit with 1 if something of this severity or worse is found")
+		fs.Var(newEnum(&o.Severity, "damage", "warning", "note", "never"), "fail-on", "exit with 1 if something of this "+
+			"severity or worse is found")
 	})
 }
 
@@ -402,8 +407,8 @@ func (o *optionalSize) Set(text string) error {
 	return err
 }
 
-// withUnit lets a setting of Kafka's be written with a unit: 7d for a key that ends in .ms, 10GiB for one that ends in .bytes. A
-// value without a unit it knows is left as it is.
+// withUnit lets a setting of Kafka's be written with a unit: 7d for a key that ends in .ms, 10GiB for one that ends in
+// .bytes. A value without a unit it knows is left as it is.
 func withUnit(key, value string) string {
 	switch {
 	case strings.HasSuffix(key, ".ms"):

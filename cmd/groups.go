@@ -36,8 +36,10 @@ func (o *groupsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.Groups, "group", nil, "only groups that match this `GLOB` (repeatable)")
 		fs.StringArrayVarP(&o.Topics, "topic", "t", nil, "only offsets of topics that match this `GLOB` (repeatable)")
 		fs.StringArrayVar(&o.Exclude, "exclude", nil, "no offsets of topics that match this `GLOB` (repeatable)")
-		fs.StringVar(&o.At, "at", "", "as of this `OFFSET|TIME` of __consumer_offsets, its record included (numbers from 10^11 on are epoch ms)")
-		fs.BoolVar(&o.History, "history", false, "what happened, in order: commits, resets, deletions, expiries, and what jumped")
+		fs.StringVar(&o.At, "at", "", "as of this `OFFSET|TIME` of __consumer_offsets, its record included (numbers from "+
+			"10^11 on are epoch ms)")
+		fs.BoolVar(&o.History, "history", false, "what happened, in order: commits, resets, deletions, expiries, and "+
+			"what jumped")
 	})
 	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
 	o.clockOptions.AddFlags(fs)
@@ -92,7 +94,8 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 		if incomplete != nil {
 			return incomplete
 		}
-		return fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w", logdir.ErrNothing)
+		return fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w",
+			logdir.ErrNothing)
 	}
 	g := groupsRun{env: env, o: o, incomplete: incomplete}
 	if o.History {
@@ -108,9 +111,11 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 
 // options reads the filters, the point and the retention.
 func (o *groupsOptions) options(now time.Time) (groups.Options, error) {
-	options := groups.Options{Groups: o.Groups, Topics: o.Topics, Exclude: o.Exclude, RetentionMs: state.DefaultOffsetsRetentionMs,
-		Jobs: runtime.GOMAXPROCS(0)}
-	if err := errors.Join(checkGlobs("--group", o.Groups), checkGlobs("--topic", o.Topics), checkGlobs("--exclude", o.Exclude)); err != nil {
+	options := groups.Options{Groups: o.Groups, Topics: o.Topics, Exclude: o.Exclude,
+		RetentionMs: state.DefaultOffsetsRetentionMs,
+		Jobs:        runtime.GOMAXPROCS(0)}
+	if err := errors.Join(checkGlobs("--group", o.Groups), checkGlobs("--topic", o.Topics), checkGlobs("--exclude",
+		o.Exclude)); err != nil {
 		return options, err
 	}
 	var err error
@@ -204,7 +209,8 @@ func (g *groupsRun) finish(r *groups.Report, empty bool) error {
 				render.Escaped(l.Partition.Display), state.LostText(l.Lost))
 		}
 		if l.Newer > 0 && !g.o.Quiet {
-			g.env.notef("%s: %s left out", render.Escaped(l.Partition.Display), render.Plural(int64(l.Newer), "record of a newer Kafka is", "records of a newer Kafka are"))
+			g.env.notef("%s: %s left out", render.Escaped(l.Partition.Display), render.Plural(int64(l.Newer),
+				"record of a newer Kafka is", "records of a newer Kafka are"))
 		}
 	}
 	for _, note := range r.Notes {

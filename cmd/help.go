@@ -83,7 +83,8 @@ func showCommands(cmd *cobra.Command, w io.Writer) {
 	}
 }
 
-// showFlags prints the flags in the order in which they were defined, a block for each group; the verb's own come first.
+// showFlags prints the flags in the order in which they were defined, a block for each group; the verb's own come
+// first.
 func showFlags(cmd *cobra.Command, w io.Writer, width int) {
 	var headings []string
 	groups := map[string]*pflag.FlagSet{}

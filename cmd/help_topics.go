@@ -48,7 +48,8 @@ func newTopicCommands() []*cobra.Command {
 	for _, topic := range Topics() {
 		commands = append(commands, &cobra.Command{Use: topic.Name, Short: topic.Short, Long: topic.Text})
 	}
-	return append(commands, &cobra.Command{Use: "findings", Short: "The codes of all findings of kseg verify", Long: findingsText()})
+	return append(commands, &cobra.Command{Use: "findings", Short: "The codes of all findings of kseg verify",
+		Long: findingsText()})
 }
 
 // newHelpCommand replaces cobra's, which exits with 0 for a topic that does not exist.
@@ -92,7 +93,8 @@ func helpNames(root *cobra.Command) []string {
 // findingsText lists the codes of all findings.
 func findingsText() string {
 	var b strings.Builder
-	b.WriteString("# Findings of kseg verify\n\nkseg explain CODE says what one means, what a broker does and what to do.\n")
+	b.WriteString("# Findings of kseg verify\n\nkseg explain CODE says what one means, what a broker does and what " +
+		"to do.\n")
 	longest := 0
 	for _, c := range verify.Codes() {
 		longest = max(longest, len(c.Name))

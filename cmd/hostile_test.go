@@ -50,7 +50,8 @@ func hostileDir(t *testing.T) string {
 		write(filepath.Join(topic, "partition.metadata"), "version: 0\ntopic_id: "+hostile+"\n")
 	}
 	write(filepath.Join("__consumer_offsets-0", segment), log(commit, committed))
-	write("meta.properties", "version=1\ncluster.id="+hostile+"\nnode.id=1\n"+strings.ReplaceAll(hostile, "=", "")+"="+hostile+"\n")
+	write("meta.properties", "version=1\ncluster.id="+hostile+"\nnode.id=1\n"+strings.ReplaceAll(hostile, "=", "")+"="+
+		hostile+"\n")
 	write("bootstrap.checkpoint", hostile)
 	write("replication-offset-checkpoint", "0\n1\nno"+strings.ReplaceAll(hostile, " ", "")+" 0 7\n")
 	write("recovery-point-offset-checkpoint", "0\n1\n"+hostile+"\n")
@@ -89,18 +90,26 @@ func TestHostileNamesAndPayloads(t *testing.T) {
 	dir := hostileDir(t)
 	segment := filepath.Join(dir, "plain-0", format.SegmentFileName(0, format.KindLog))
 	var runs [][]string
-	for _, verb := range [][]string{{"dump", "--records"}, {"dump"}, {"verify"}, {"lookup", "--offset", "0"}, {"lookup", "--offset", "0", "--records"},
-		{"lookup", "--sweep"}, {"density"}, {"retention"}, {"retention", "--plan"}, {"ls"}, {"ls", "--stats"}, {"groups"}, {"metadata"}, {"compaction"}} {
+	for _, verb := range [][]string{{"dump", "--records"}, {"dump"}, {"verify"}, {"lookup", "--offset", "0"},
+		{"lookup", "--offset", "0", "--records"},
+		{"lookup", "--sweep"}, {"density"}, {"retention"}, {"retention", "--plan"}, {"ls"}, {"ls", "--stats"}, {"groups"},
+		{"metadata"}, {"compaction"}} {
 		for _, form := range []string{"text", "table", "json"} {
 			runs = append(runs, append(append([]string{}, verb...), "-o", form, dir))
 		}
 	}
-	runs = append(runs, []string{"verify", "-o", "junit", dir}, []string{"explain", segment}, []string{"explain", segment, "--html", filepath.Join(t.TempDir(), "page.html")},
-		[]string{"explain", filepath.Join(dir, "meta.properties")}, []string{"explain", filepath.Join(dir, "replication-offset-checkpoint")},
-		[]string{"dump", "-o", "table", filepath.Join(dir, "meta.properties")}, []string{"dump", filepath.Join(dir, "meta.properties")},
-		[]string{"dump", "--records", "--payload", "auto", segment}, []string{"dump", "--kafka-compat", "--print-data-log", "--files", segment},
-		[]string{"lookup", "--html", filepath.Join(t.TempDir(), "page.html"), "--offset", "0", dir}, []string{"compare", dir, dir}, []string{"dump", dir + hostile}, []string{"verify", "--ignore", hostile, dir},
-		[]string{"verify", "--topic", hostile, dir}, []string{hostile}, []string{"dump", "--" + hostile, dir}, []string{"verify", "--rebuild", filepath.Join(t.TempDir(), "out"+hostileName), dir})
+	runs = append(runs, []string{"verify", "-o", "junit", dir}, []string{"explain", segment}, []string{"explain", segment,
+		"--html", filepath.Join(t.TempDir(), "page.html")},
+		[]string{"explain", filepath.Join(dir, "meta.properties")},
+		[]string{"explain", filepath.Join(dir, "replication-offset-checkpoint")},
+		[]string{"dump", "-o", "table", filepath.Join(dir, "meta.properties")},
+		[]string{"dump", filepath.Join(dir, "meta.properties")},
+		[]string{"dump", "--records", "--payload", "auto", segment}, []string{"dump", "--kafka-compat", "--print-data-log",
+			"--files", segment},
+		[]string{"lookup", "--html", filepath.Join(t.TempDir(), "page.html"), "--offset", "0", dir}, []string{"compare", dir,
+			dir}, []string{"dump", dir + hostile}, []string{"verify", "--ignore", hostile, dir},
+		[]string{"verify", "--topic", hostile, dir}, []string{hostile}, []string{"dump", "--" + hostile, dir},
+		[]string{"verify", "--rebuild", filepath.Join(t.TempDir(), "out"+hostileName), dir})
 	for _, args := range runs {
 		out := onTerminal(args...)
 		if at := raw(out); at != "" {

@@ -11,8 +11,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// TestDumpJSONFitsTheSchema holds what dump prints of the real directories against docs/json-schema.json, with and without
-// records and payloads.
+// TestDumpJSONFitsTheSchema holds what dump prints of the real directories against docs/json-schema.json, with and
+// without records and payloads.
 func TestDumpJSONFitsTheSchema(t *testing.T) {
 	flags := [][]string{{"--records"}, {"--records", "--payload", "redacted", "--decode", "none"}, {}}
 	for i, name := range logDirs(t) {
@@ -72,7 +72,8 @@ func TestRetentionJSONFitsTheSchema(t *testing.T) {
 	}
 }
 
-// TestPredictJSONFitsTheSchema holds what predict prints of the real directories, and of every damaged one, against the schema.
+// TestPredictJSONFitsTheSchema holds what predict prints of the real directories, and of every damaged one, against the
+// schema.
 func TestPredictJSONFitsTheSchema(t *testing.T) {
 	check := func(dir string, flags ...string) {
 		var stdout, stderr bytes.Buffer
@@ -94,7 +95,8 @@ func TestPredictJSONFitsTheSchema(t *testing.T) {
 
 // TestCompactionJSONFitsTheSchema holds what compaction prints of the real directories against the schema.
 func TestCompactionJSONFitsTheSchema(t *testing.T) {
-	for _, name := range []string{"4.4.0/compacted", "4.4.0/internal", "4.4.0/logdirs/killed/data1", "4.4.0/transactions"} {
+	for _, name := range []string{"4.4.0/compacted", "4.4.0/internal", "4.4.0/logdirs/killed/data1",
+		"4.4.0/transactions"} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"compaction", "-o", "json", fixture.Dir(t, name), "--cleaned-to", "-1", "--keys", "--key", "k7"}
 		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK || stdout.Len() == 0 {
@@ -106,7 +108,8 @@ func TestCompactionJSONFitsTheSchema(t *testing.T) {
 	}
 }
 
-// TestVerifyJSONFitsTheSchema holds what verify prints of the real directories, and of every damaged one, against the schema.
+// TestVerifyJSONFitsTheSchema holds what verify prints of the real directories, and of every damaged one, against the
+// schema.
 func TestVerifyJSONFitsTheSchema(t *testing.T) {
 	check := func(dir string) {
 		var stdout, stderr bytes.Buffer
@@ -131,7 +134,8 @@ func TestMetadataJSONFitsTheSchema(t *testing.T) {
 		for _, flags := range [][]string{nil, {"--diff", "0,end"}, {"--check"}} {
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"metadata", "-o", "json", fixture.Dir(t, name)}, flags...)
-			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound && !strings.Contains(stderr.String(), "no snapshot") {
+			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound &&
+				!strings.Contains(stderr.String(), "no snapshot") {
 				t.Errorf("%s %q: exit code %d, %s", name, flags, code, &stderr)
 			}
 			if err := fixture.CheckJSONLines(stdout.String()); err != nil && stdout.Len() > 0 {
@@ -143,7 +147,8 @@ func TestMetadataJSONFitsTheSchema(t *testing.T) {
 
 // TestGroupsJSONFitsTheSchema holds what groups prints of the real directories against the schema.
 func TestGroupsJSONFitsTheSchema(t *testing.T) {
-	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions", "4.4.0/logdirs/clean/data1", "3.7.2/transactions"} {
+	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions", "4.4.0/logdirs/clean/data1",
+		"3.7.2/transactions"} {
 		for _, flags := range [][]string{nil, {"--history"}} {
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"groups", "-o", "json", fixture.Dir(t, name)}, flags...)
@@ -162,7 +167,8 @@ func TestTxnJSONFitsTheSchema(t *testing.T) {
 	check := func(dir string, flags ...string) {
 		var stdout, stderr bytes.Buffer
 		code := Main(append([]string{"txn", "-o", "json", dir}, flags...), strings.NewReader(""), &stdout, &stderr)
-		if err := fixture.CheckJSONLines(stdout.String()); err != nil && (code < codeIncomplete || stdout.Len() > 0) && !slices.Contains(flags, "--producers") {
+		if err := fixture.CheckJSONLines(stdout.String()); err != nil && (code < codeIncomplete || stdout.Len() > 0) &&
+			!slices.Contains(flags, "--producers") {
 			t.Errorf("%s %q: exit code %d, %v, %s", dir, flags, code, err, &stderr)
 		}
 	}

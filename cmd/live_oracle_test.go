@@ -56,7 +56,8 @@ func newLoaded(t *testing.T) *loaded {
 
 // properties make everything happen often.
 func (l *loaded) properties() string {
-	return fixture.BrokerProperties(1, l.port, []string{l.data}, "log.index.size.max.bytes=65536", "log.retention.check.interval.ms=500",
+	return fixture.BrokerProperties(1, l.port, []string{l.data}, "log.index.size.max.bytes=65536",
+		"log.retention.check.interval.ms=500",
 		"log.initial.task.delay.ms=500", "log.cleaner.backoff.ms=200", "log.segment.delete.delay.ms=1000",
 		"replica.high.watermark.checkpoint.interval.ms=1000", "log.flush.offset.checkpoint.interval.ms=1000",
 		"log.flush.start.offset.checkpoint.interval.ms=1000", "metadata.log.max.record.bytes.between.snapshots=20000")
@@ -128,7 +129,8 @@ func TestOracleBesideBroker(t *testing.T) {
 	l := newLoaded(t)
 	l.start()
 	defer l.kill()
-	verbs := [][]string{{"verify", "-o", "json"}, {"verify", "-o", "json", "--jobs", "1"}, {"verify", "-o", "json", "--level", "headers"},
+	verbs := [][]string{{"verify", "-o", "json"}, {"verify", "-o", "json", "--jobs", "1"}, {"verify", "-o", "json",
+		"--level", "headers"},
 		{"dump", "--records"}, {"dump", "-o", "json"}, {"lookup", "--sweep"}, {"retention"}, {"density"}}
 	until := time.Now().Add(time.Duration(number(t, "KSEG_ORACLE_SECONDS", 60)) * time.Second)
 	runs, found := 0, 0
@@ -154,8 +156,8 @@ func TestOracleBesideBroker(t *testing.T) {
 	t.Logf("%d runs of %d verbs, %d findings above a note", runs, len(verbs), found)
 }
 
-// TestOracleFrozen looks at copies of the log directory of a broker under load, each of one moment, KSEG_ORACLE_COPIES of them: nothing
-// is damaged in them.
+// TestOracleFrozen looks at copies of the log directory of a broker under load, each of one moment, KSEG_ORACLE_COPIES
+// of them: nothing is damaged in them.
 func TestOracleFrozen(t *testing.T) {
 	l := newLoaded(t)
 	l.start()
@@ -189,8 +191,8 @@ func TestOracleFrozen(t *testing.T) {
 // truncation is what a broker says of a log that it cuts at its start.
 var truncation = regexp.MustCompile(`LogLoader partition=(\S+?), dir=\S+\] Corruption found in segment`)
 
-// TestOracleKills kills a broker under load at random moments, KSEG_ORACLE_KILLS times. What verify finds wrong in the logs is
-// what the broker then cuts; of the room that it had kept free in a segment a note says so.
+// TestOracleKills kills a broker under load at random moments, KSEG_ORACLE_KILLS times. What verify finds wrong in the
+// logs is what the broker then cuts; of the room that it had kept free in a segment a note says so.
 func TestOracleKills(t *testing.T) {
 	l := newLoaded(t)
 	l.start()

@@ -37,12 +37,15 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "this offset: `N`")
 		fs.StringVar(&o.Time, "timestamp", "", "the first record at or after this `TIME` (see kseg help times)")
 		fs.BoolVar(&o.Sweep, "sweep", false, "every offset of every segment: what the look-ups cost")
-		fs.BoolVarP(&o.Records, "records", "r", false, "print the records of the batch found, and which of them a consumer throws away")
+		fs.BoolVarP(&o.Records, "records", "r", false, "print the records of the batch found, and which of them a "+
+			"consumer throws away")
 		fs.StringVar(&o.SVG, "svg", "", "with --sweep, write the plot as a picture to this `FILE`")
-		fs.StringVar(&o.HTML, "html", "", "write a page that plays the search, step by step, to this `FILE`, and nothing to stdout")
+		fs.StringVar(&o.HTML, "html", "", "write a page that plays the search, step by step, to this `FILE`, and nothing "+
+			"to stdout")
 	})
 	addIntervalFlags(fs, func(fs *pflag.FlagSet) {
-		fs.Var(&optionalSize{&o.Interval}, "interval", "as if the indexes had been written with this index.interval.bytes: `SIZE`")
+		fs.Var(&optionalSize{&o.Interval}, "interval", "as if the indexes had been written with this "+
+			"index.interval.bytes: `SIZE`")
 	}, &o.Rule)
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
@@ -55,14 +58,16 @@ func addIntervalFlags(fs *pflag.FlagSet, interval func(fs *pflag.FlagSet), rule 
 	addGroup(fs, "What if", func(fs *pflag.FlagSet) {
 		interval(fs)
 		*rule = "per-batch"
-		fs.Var(newEnum(rule, "per-batch", "per-append"), "rule", "which brokers' rule a supposed index follows: per-batch, of 4.0.1 and later")
+		fs.Var(newEnum(rule, "per-batch", "per-append"), "rule", "which brokers' rule a supposed index follows: "+
+			"per-batch, of 4.0.1 and later")
 	})
 }
 
 // checkRule refuses what cannot be known.
 func checkRule(rule string) error {
 	if rule == "per-append" {
-		return usageErrorf("--rule per-append: a log does not tell which batches were appended together, so what a broker before 4.0.1 would " +
+		return usageErrorf("--rule per-append: a log does not tell which batches were appended together, so what a broker " +
+			"before 4.0.1 would " +
 			"have indexed cannot be derived from it")
 	}
 	return nil
@@ -141,7 +146,8 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 		return o.sweep(ctx, env, &printer, partitions, incomplete)
 	}
 	if o.HTML != "" && len(partitions) != 1 {
-		return usageErrorf("--html shows one search, but %d partitions were given; narrow them with --topic and --partition", len(partitions))
+		return usageErrorf("--html shows one search, but %d partitions were given; narrow them with --topic and --partition",
+			len(partitions))
 	}
 	missed := false
 	for _, p := range partitions {
@@ -181,7 +187,8 @@ func (o *lookupOptions) timestamp(env *Env) (int64, error) {
 		return 0, usageErrorf("--timestamp: %w", err)
 	}
 	if ms < 0 {
-		return 0, usageErrorf("--timestamp: %d is before 1970; to a broker negative times are names (-1 the latest offset, -2 the earliest)", ms)
+		return 0, usageErrorf("--timestamp: %d is before 1970; to a broker negative times are names (-1 the latest "+
+			"offset, -2 the earliest)", ms)
 	}
 	return ms, nil
 }
@@ -211,7 +218,8 @@ func (o *outputOptions) style(env *Env) lookup.Style {
 }
 
 // openPartitions finds the partitions to look in. incomplete is set if some operand could not be used.
-func openPartitions(env *Env, o *operandOptions, work *workOptions, args []string) (partitions []*lookup.Partition, incomplete, err error) {
+func openPartitions(env *Env, o *operandOptions, work *workOptions, args []string) (partitions []*lookup.Partition,
+	incomplete, err error) {
 	set, err := o.open(args, work)
 	if err != nil {
 		return nil, nil, err
@@ -242,7 +250,8 @@ func topicInterval(cluster *state.Cluster, p *lookup.Partition) int64 {
 	return setting.Int()
 }
 
-func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrinter, partitions []*lookup.Partition, incomplete error) error {
+func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrinter, partitions []*lookup.Partition,
+	incomplete error) error {
 	bar := o.progress(env, logBytes(partitions))
 	options := lookup.Options{Interval: orNone(o.Interval)}
 	var plot *lookup.Plot
@@ -273,7 +282,8 @@ func (env *Env) writePlot(file string, plot *lookup.Plot) error {
 	case file == "":
 		return nil
 	case plot == nil:
-		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written", file)
+		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written",
+			file)
 	}
 	return writeReport(file, plot.SVG())
 }

@@ -38,15 +38,17 @@ type lsOptions struct {
 func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to list", func(fs *pflag.FlagSet) {
 		o.By = "auto"
-		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment", "producer", "codec", "day"), "by", "a line for each of these; auto "+
-			"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
+		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment", "producer", "codec", "day"), "by",
+			"a line for each of these; auto "+
+				"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
 		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed and produced")
 		fs.BoolVarP(&o.Records, "records", "r", false, "with --stats, decompress too: the compression ratio")
 		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records anew and say what topics or partitions would take: "+
 			"`codec=NAME[:LEVEL][,batch=BYTES]`")
 		fs.Var(&optionalNumber{&o.Sample}, "sample", "with --what-if, try `N` batches of each partition instead of all")
 		o.Sort = "name"
-		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; sorted lists are "+
+		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; "+
+			"sorted lists are "+
 			"printed when all is read")
 		fs.VarP(&optionalNumber{&o.Top}, "top", "n", "only the first `N` lines")
 		fs.Int64Var(&o.MaxMapCount, "max-map-count", defaultMaxMapCount, "vm.max_map_count of the broker's machine: `N`")
@@ -117,10 +119,12 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 		return err
 	}
 	incomplete = errors.Join(incomplete, env.report(slices.Concat(set.Problems, cluster.Problems)))
-	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup, Records: o.Records, Group: group,
+	lister := ls.New(set, ls.Options{Segments: o.By == "segment", Stats: o.Stats || group != ls.NoGroup,
+		Records: o.Records, Group: group,
 		WhatIf: o.what, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Settings: settings,
 		Progress: o.progress(env, int64(len(partitions))).Counting("partitions").Add})
-	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()}, incomplete: incomplete, partitions: len(partitions)}
+	w := lsWriter{env: env, o: o, style: ls.Style{Theme: o.theme(env), Width: env.Width, NowMs: now.UnixMilli()},
+		incomplete: incomplete, partitions: len(partitions)}
 	var dirs []*ls.Dir
 	for _, d := range set.LogDirs() {
 		dir := lister.OpenDir(d)
@@ -196,8 +200,9 @@ func (o *lsOptions) leaveFiles(env *Env, set *logdir.Set) error {
 	var incomplete error
 	for _, op := range set.Operands {
 		if op.File != nil && op.Err == nil {
-			incomplete = env.report([]logdir.Problem{{Display: op.Arg, Err: fmt.Errorf("%s: a file; ls lists directories: name the one "+
-				"that it lies in, and --segment %d", op.Arg, op.File.Name.Base)}})
+			incomplete = env.report([]logdir.Problem{{Display: op.Arg,
+				Err: fmt.Errorf("%s: a file; ls lists directories: name the one "+
+					"that it lies in, and --segment %d", op.Arg, op.File.Name.Base)}})
 		}
 	}
 	return incomplete
@@ -235,8 +240,8 @@ type brokers struct {
 	dirs    map[*logdir.LogDir]*broker
 }
 
-// prepare reads what is known of all log directories, with the server.properties of that name ("": none), and returns a function
-// that is safe for several goroutines.
+// prepare reads what is known of all log directories, with the server.properties of that name ("": none), and returns a
+// function that is safe for several goroutines.
 func (b *brokers) prepare(set *logdir.Set, server string) (func(dir *logdir.LogDir) *state.Settings, error) {
 	var properties []format.Property
 	if server != "" {

@@ -11,7 +11,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// TestLsJSONFitsTheSchema holds what ls prints of the real directories against the schema, a line for each thing there is.
+// TestLsJSONFitsTheSchema holds what ls prints of the real directories against the schema, a line for each thing there
+// is.
 func TestLsJSONFitsTheSchema(t *testing.T) {
 	for i, name := range logDirs(t) {
 		by := []string{"topic", "partition", "segment"}[i%3]
@@ -26,7 +27,8 @@ func TestLsJSONFitsTheSchema(t *testing.T) {
 	}
 }
 
-// TestLsCountsWhatDumpPrints holds the records that ls finds in the headers against those that dump reads, leftovers included.
+// TestLsCountsWhatDumpPrints holds the records that ls finds in the headers against those that dump reads, leftovers
+// included.
 func TestLsCountsWhatDumpPrints(t *testing.T) {
 	run := func(args ...string) string {
 		var stdout, stderr bytes.Buffer

@@ -1,6 +1,7 @@
 // Package cmd is the command line of kseg: flags become options, one call does the work, and its error becomes the exit
-// code. Each verb has one file with an options struct, its AddFlags, a newXCommand and one function that runs it; version.go
-// is the shortest example. All output goes through Env, and exit.go is the only place that knows what a code means.
+// code. Each verb has one file with an options struct, its AddFlags, a newXCommand and one function that runs it;
+// version.go is the shortest example. All output goes through Env, and exit.go is the only place that knows what a code
+// means.
 package cmd
 
 import (
@@ -15,15 +16,15 @@ import (
 	"kseg/logdir"
 )
 
-// Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one file
-// is caught here: one sentence and exit code 3, never a stack trace.
+// Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one
+// file is caught here: one sentence and exit code 3, never a stack trace.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	env := newEnv(stdin, stdout, stderr)
 	logdir.Failures() // those of whoever ran before
 	defer env.catch(&code)
 
-	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go decides
-	// what it means.
+	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go
+	// decides what it means.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -43,7 +44,8 @@ func (env *Env) catch(code *int) {
 		return
 	}
 	env.Stdout.Flush()
-	env.notef("internal error: %v. This is a fault of kseg, not of your files; please report it with the command line.", fault)
+	env.notef("internal error: %v. This is a fault of kseg, not of your files; please report it with the command line.",
+		fault)
 	*code = codeIncomplete
 }
 

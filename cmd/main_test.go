@@ -120,7 +120,8 @@ func TestPanicIsOneSentence(t *testing.T) {
 		defer env.catch(&code)
 		panic("index out of range [3]")
 	}()
-	if code != codeIncomplete || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "index out of range") {
+	if code != codeIncomplete || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(),
+		"index out of range") {
 		t.Fatalf("code %d, stderr %q", code, stderr.String())
 	}
 }
@@ -159,7 +160,8 @@ func TestFlagValues(t *testing.T) {
 func TestClock(t *testing.T) {
 	at := time.UnixMilli(1700000000000)
 	env := &Env{Now: func() time.Time { return at }}
-	for text, want := range map[string]int64{"": 1700000000000, "-2h": 1699992800000, "2023-11-14": 1699920000000, "5": 5} {
+	for text, want := range map[string]int64{"": 1700000000000, "-2h": 1699992800000, "2023-11-14": 1699920000000,
+		"5": 5} {
 		clock := clockOptions{text: text}
 		if got, err := clock.now(env); err != nil || got.UnixMilli() != want {
 			t.Errorf("--now %q: %v, %v", text, got, err)
@@ -205,7 +207,8 @@ func TestInterruptIsTheUsersWish(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		env := newEnv(nil, io.Discard, &stderr)
-		if code := env.finish(&cobra.Command{Use: "kseg"}, test.err, test.interrupted); code != test.code || stderr.String() != test.stderr {
+		if code := env.finish(&cobra.Command{Use: "kseg"}, test.err, test.interrupted); code != test.code ||
+			stderr.String() != test.stderr {
 			t.Errorf("%v: code %d, stderr %q", test.err, code, stderr.String())
 		}
 	}

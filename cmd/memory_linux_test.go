@@ -17,7 +17,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// A value that is large only when it is decompressed is held about once, whatever shows it: the peak is --max-batch-bytes and 64 MiB.
+// A value that is large only when it is decompressed is held about once, whatever shows it: the peak is
+// --max-batch-bytes and 64 MiB.
 func TestMemoryIsBounded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t-0")
 	log := filepath.Join(dir, format.SegmentFileName(0, format.KindLog))
@@ -30,18 +31,22 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, line := range []string{
-		"dump --records LOG", "dump --records -o json LOG", "dump --records -o table LOG", "dump -o json LOG", "dump --records --payload hex LOG",
+		"dump --records LOG", "dump --records -o json LOG", "dump --records -o table LOG", "dump -o json LOG",
+		"dump --records --payload hex LOG",
 		"dump --records --payload base64 -o json LOG", "dump --kafka-compat --deep-iteration --print-data-log LOG",
 		"explain LOG", "explain -o json LOG", "explain --offset 0 LOG", "explain --offset 0 -o json LOG",
-		"lookup --offset 0 --records LOG", "lookup --offset 0 --records -o json LOG", "lookup --offset 0 --records -o table LOG",
-		"lookup --timestamp 1700000000000 DIR", "lookup --sweep DIR", "density DIR", "verify DIR", "verify -o json --jobs 3 DIR",
+		"lookup --offset 0 --records LOG", "lookup --offset 0 --records -o json LOG",
+		"lookup --offset 0 --records -o table LOG",
+		"lookup --timestamp 1700000000000 DIR", "lookup --sweep DIR", "density DIR", "verify DIR",
+		"verify -o json --jobs 3 DIR",
 		"ls --stats --records DIR", "compaction -o json DIR", "retention DIR", "compare --level records DIR DIR",
 		"predict DIR", "txn DIR", "salvage --dry-run --output-dir OUT DIR",
 	} {
 		if !fixture.Sampled(i, 2) {
 			continue
 		}
-		args := strings.Fields(strings.NewReplacer("LOG", log, "DIR", dir, "OUT", filepath.Join(t.TempDir(), "new")).Replace(line))
+		args := strings.Fields(strings.NewReplacer("LOG", log, "DIR", dir, "OUT", filepath.Join(t.TempDir(),
+			"new")).Replace(line))
 		if c, _, err := Commands().Find(args[:1]); err == nil && c.Flags().Lookup("max-batch-bytes") != nil {
 			args = append(args, "--max-batch-bytes", "128MiB")
 		}

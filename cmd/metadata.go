@@ -65,12 +65,15 @@ func (l *kindList) Set(text string) error {
 // AddFlags defines the flags of metadata.
 func (o *metadataOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
-		fs.StringArrayVarP(&o.filter.Topics, "topic", "t", nil, "only what belongs to topics that match this `GLOB` (repeatable)")
-		fs.StringArrayVar(&o.filter.Exclude, "exclude", nil, "nothing that belongs to topics that match this `GLOB` (repeatable)")
+		fs.StringArrayVarP(&o.filter.Topics, "topic", "t", nil, "only what belongs to topics that match this `GLOB` "+
+			"(repeatable)")
+		fs.StringArrayVar(&o.filter.Exclude, "exclude", nil, "nothing that belongs to topics that match this `GLOB` "+
+			"(repeatable)")
 		fs.Var(&optionalNumber{&o.broker}, "broker", "only what is on this broker, or set for it")
 		fs.Var(&kindList{&o.filter.Kinds}, "type", "only things of these types: "+(&kindList{&state.ThingKinds}).String())
 		fs.StringVar(&o.At, "at", "", "as of this `OFFSET|TIME`, its record included (numbers from 10^11 on are epoch ms)")
-		fs.StringVar(&o.Diff, "diff", "", "what changed `FROM,TO`, each an offset or a time, and in which record; end is the log's end")
+		fs.StringVar(&o.Diff, "diff", "", "what changed `FROM,TO`, each an offset or a time, and in which record; end is "+
+			"the log's end")
 		fs.BoolVar(&o.Check, "check", false, "hold each snapshot against the fold of the log before it")
 	})
 	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
@@ -198,7 +201,8 @@ func (m *metadataRun) damage(problems []error, lost []state.Lost, newer int) boo
 	if len(lost) == 0 {
 		return false
 	}
-	m.env.notef("offsets lost: %s; what they may have changed is marked unsure, and things may be missing", state.LostText(lost))
+	m.env.notef("offsets lost: %s; what they may have changed is marked unsure, and things may be missing",
+		state.LostText(lost))
 	return true
 }
 
@@ -229,7 +233,8 @@ func (m *metadataRun) show() error {
 	}
 	m.print(r)
 	if at.Given && !at.IsTime && at.Offset >= image.EndOffset {
-		m.note(fmt.Sprintf("%s ends at offset %d, before --at %d: this is how it ends", source.Display, image.EndOffset, at.Offset))
+		m.note(fmt.Sprintf("%s ends at offset %d, before --at %d: this is how it ends", source.Display, image.EndOffset,
+			at.Offset))
 	}
 	lost := m.damage(image.Problems, image.Lost, image.Newer)
 	if m.o.filter.Narrow() && r.Empty() {
@@ -301,7 +306,8 @@ func (m *metadataRun) diff() error {
 	default:
 		m.env.Stdout.Write(d.AppendText(nil, m.o.theme(m.env), m.env.Width))
 	}
-	m.note(fmt.Sprintf("%s from record %d to record %d", render.Plural(int64(len(d.Changes)), "change", "changes"), d.From, d.To))
+	m.note(fmt.Sprintf("%s from record %d to record %d", render.Plural(int64(len(d.Changes)), "change", "changes"), d.From,
+		d.To))
 	lost := m.damage(d.Problems, d.Lost, 0)
 	return result(lost || len(d.Changes) > 0, m.incomplete)
 }
@@ -334,6 +340,9 @@ func (m *metadataRun) checkSnapshots() error {
 	if len(all) > 0 && !slices.ContainsFunc(all, judged) {
 		m.incomplete = errors.Join(m.incomplete, fmt.Errorf("no snapshot could be checked: %w", logdir.ErrNothing))
 	}
-	wrong := slices.ContainsFunc(all, func(c metadata.Check) bool { return c.Result == "differs" || c.Result == "damaged" })
+	wrong := slices.ContainsFunc(all, func(c metadata.Check) bool {
+		return c.Result == "differs" ||
+			c.Result == "damaged"
+	})
 	return result(wrong, m.incomplete)
 }

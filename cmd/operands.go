@@ -18,8 +18,8 @@ const brokerConfigFlag = "broker-config"
 // logDirsVariable is the environment variable that has the operands where none is given.
 const logDirsVariable = "KAFKA_LOG_DIRS"
 
-// defaultOperands lets the commands that take PATH... find the log directories themselves if none is given: in log.dirs of
-// the server.properties that --broker-config names, else in KAFKA_LOG_DIRS.
+// defaultOperands lets the commands that take PATH... find the log directories themselves if none is given: in log.dirs
+// of the server.properties that --broker-config names, else in KAFKA_LOG_DIRS.
 func (env *Env) defaultOperands(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		check, run := c.Args, c.RunE
@@ -43,7 +43,8 @@ func (env *Env) defaultOperands(root *cobra.Command) {
 	}
 }
 
-// operands are those given, else the log directories that are known otherwise. The files of dump --files are operands too.
+// operands are those given, else the log directories that are known otherwise. The files of dump --files are operands
+// too.
 func (env *Env) operands(c *cobra.Command, args []string) ([]string, error) {
 	if files := c.Flags().Lookup("files"); len(args) > 0 || files != nil && files.Changed {
 		return args, nil
@@ -63,7 +64,8 @@ func (env *Env) operands(c *cobra.Command, args []string) ([]string, error) {
 	return dirs, nil
 }
 
-// logDirsOf are the log directories of a broker: log.dirs, else log.dir, and metadata.log.dir where that is another one.
+// logDirsOf are the log directories of a broker: log.dirs, else log.dir, and metadata.log.dir where that is another
+// one.
 func logDirsOf(properties []format.Property) []string {
 	values := map[string]string{}
 	for _, p := range properties {

@@ -58,7 +58,8 @@ func filesBelow(t *testing.T, exts []string) []string {
 	return files
 }
 
-// compareAll runs both programs over many files at a time, so that the order of the summaries at the end is compared too.
+// compareAll runs both programs over many files at a time, so that the order of the summaries at the end is compared
+// too.
 func compareAll(t *testing.T, files, flags []string) {
 	t.Helper()
 	for len(files) > 0 {
@@ -66,8 +67,8 @@ func compareAll(t *testing.T, files, flags []string) {
 	}
 }
 
-// compareFiles compares the outputs for files and returns how many the real tool got through. Where it dies, what it has
-// printed until then must be the beginning of our output.
+// compareFiles compares the outputs for files and returns how many the real tool got through. Where it dies, what it
+// has printed until then must be the beginning of our output.
 func compareFiles(t *testing.T, files, flags []string) int {
 	t.Helper()
 	args := append([]string{"--files", strings.Join(files, ",")}, flags...)
@@ -101,8 +102,8 @@ func TestOracleDump(t *testing.T) {
 	}
 }
 
-// TestOracleDumpOfDamage compares them over all damaged partitions at once, as far as a recipe touches their segments. Each
-// run has its own copies, since the real tool creates missing indexes.
+// TestOracleDumpOfDamage compares them over all damaged partitions at once, as far as a recipe touches their segments.
+// Each run has its own copies, since the real tool creates missing indexes.
 func TestOracleDumpOfDamage(t *testing.T) {
 	for _, run := range oracleRuns[:2] {
 		t.Run(strings.Join(run.flags, " "), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // outputBuffer is how many bytes are gathered before one write.
 const outputBuffer = 64 << 10
 
-// Output is a buffered writer that remembers its first error: every later Write and Flush returns it, so that a report cut
-// short by a full disk cannot end in exit code 0. It is safe for several goroutines.
+// Output is a buffered writer that remembers its first error: every later Write and Flush returns it, so that a report
+// cut short by a full disk cannot end in exit code 0. It is safe for several goroutines.
 type Output struct {
 	mu      sync.Mutex
 	w       io.Writer

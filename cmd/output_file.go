@@ -14,14 +14,15 @@ import (
 // The first bytes of the reports that are written: a picture and a page.
 const svgStart, htmlStart = "<svg", "<!DO"
 
-// checkReport refuses a file for a report beside stdout that may be an input: one with a name that Kafka gives, or one that is
-// there and is no such report (a carved segment has any name, and a link may lead to a log). "" is no file.
+// checkReport refuses a file for a report beside stdout that may be an input: one with a name that Kafka gives, or one
+// that is there and is no such report (a carved segment has any name, and a link may lead to a log). "" is no file.
 func checkReport(file string) error {
 	if file == "" {
 		return nil
 	}
 	if name := format.ParseFileName(filepath.Base(file)); name.Kind != format.KindUnknown {
-		return usageErrorf("%s has the name of one of Kafka's files (%s); give another name for the report", file, name.Kind.Title())
+		return usageErrorf("%s has the name of one of Kafka's files (%s); give another name for the report", file,
+			name.Kind.Title())
 	}
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return nil // writing tells what is wrong

@@ -9,12 +9,12 @@ import (
 	"kseg/state"
 )
 
-// firstTimeMs is the number from which on one without a unit is a time: no log of an internal topic has so many records, and
-// no Kafka was there before 1973.
+// firstTimeMs is the number from which on one without a unit is a time: no log of an internal topic has so many
+// records, and no Kafka was there before 1973.
 const firstTimeMs = 100_000_000_000
 
-// parsePoint reads an offset, or a time as kseg help times has it; numbers from 10^11 on are epoch milliseconds. "end" is the
-// log's end.
+// parsePoint reads an offset, or a time as kseg help times has it; numbers from 10^11 on are epoch milliseconds. "end"
+// is the log's end.
 func parsePoint(flag, text string, now time.Time) (state.Point, error) {
 	if text == "end" {
 		return state.Point{}, nil
@@ -27,7 +27,8 @@ func parsePoint(flag, text string, now time.Time) (state.Point, error) {
 	}
 	ms, err := render.ParseTime(text, now)
 	if err != nil {
-		return state.Point{}, usageErrorf("%s: %q is neither an offset nor a time: give a number, RFC 3339 (2023-11-14T22:13:20Z) or a distance "+
+		return state.Point{}, usageErrorf("%s: %q is neither an offset nor a time: give a number, RFC 3339 "+
+			"(2023-11-14T22:13:20Z) or a distance "+
 			"from now (-2h)", flag, text)
 	}
 	return state.Point{Given: true, IsTime: true, TimeMs: ms}, nil

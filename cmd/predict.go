@@ -79,15 +79,19 @@ const defaultRecoveryThreads = 2
 // AddFlags defines the flags of predict.
 func (o *predictOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What is supposed", func(fs *pflag.FlagSet) {
-		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker stopped; auto is by its marker, .kafka_cleanshutdown")
+		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker stopped; auto is by its "+
+			"marker, .kafka_cleanshutdown")
 		o.Shutdown = "auto"
-		fs.Var(&optionalNumber{&o.RecoveryPoint}, "recovery-point", "take this for the line in recovery-point-offset-checkpoint")
+		fs.Var(&optionalNumber{&o.RecoveryPoint}, "recovery-point",
+			"take this for the line in recovery-point-offset-checkpoint")
 		fs.Var(&optionalNumber{&o.LogStart}, "log-start-offset", "take this for the line in log-start-offset-checkpoint")
-		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: `\"rm FILE\"`, \"truncate FILE BYTES\" (repeatable; FILE may be a glob)")
+		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: `\"rm FILE\"`, \"truncate FILE BYTES\" "+
+			"(repeatable; FILE may be a glob)")
 		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
 		fs.Var(&byteRate{&o.Rate}, "rate", "how fast a recovery thread reads, as 200MB/s: says how long the start takes")
-		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: `N` of each log directory")
+		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: `N` of each "+
+			"log directory")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.Files, "files", false, "every file, also those that stay as they are")
@@ -180,7 +184,8 @@ func (o *predictOptions) options(ctx context.Context, env *Env) (predict.Options
 func nodeID(properties []format.Property) *int32 {
 	var id *int32
 	for _, p := range properties {
-		if n, err := strconv.ParseInt(strings.TrimSpace(p.Value), 10, 32); err == nil && (p.Key == "node.id" || p.Key == "broker.id" && id == nil) {
+		if n, err := strconv.ParseInt(strings.TrimSpace(p.Value), 10, 32); err == nil && (p.Key == "node.id" ||
+			p.Key == "broker.id" && id == nil) {
 			node := int32(n)
 			id = &node
 		}
@@ -207,7 +212,8 @@ func (o *predictOptions) print(env *Env, all []*predict.Broker, options *predict
 		if i > 0 {
 			buf = append(buf, '\n')
 		}
-		buf = append(buf, b.AppendText(nil, options, predict.Style{Theme: theme, Width: env.Width, AllFiles: o.Files, Quiet: o.Quiet})...)
+		buf = append(buf, b.AppendText(nil, options, predict.Style{Theme: theme, Width: env.Width, AllFiles: o.Files,
+			Quiet: o.Quiet})...)
 	}
 	_, err := env.Stdout.Write(buf)
 	return err

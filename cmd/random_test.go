@@ -44,8 +44,9 @@ func randomDumps(t *testing.T) []randomDump {
 	return all
 }
 
-// TestDumpOfRandomFiles: over random segments, indexes and snapshots, sound and damaged in random ways, --kafka-compat gives
-// the real tool's stdout and stderr; where that tool dies, what it has printed is a prefix of what we print, in both ways.
+// TestDumpOfRandomFiles: over random segments, indexes and snapshots, sound and damaged in random ways, --kafka-compat
+// gives the real tool's stdout and stderr; where that tool dies, what it has printed is a prefix of what we print, in
+// both ways.
 func TestDumpOfRandomFiles(t *testing.T) {
 	for i, c := range randomDumps(t) {
 		t.Chdir(t.TempDir())
@@ -64,10 +65,12 @@ func TestDumpOfRandomFiles(t *testing.T) {
 		case !strings.HasPrefix(compat, c.Stdout):
 			t.Errorf("run %d, %v: the real tool died; its stdout is no prefix of ours:%s", i, c.Args, diff(compat, c.Stdout))
 		case !c.OK && !strings.HasPrefix(plain, c.Stdout):
-			t.Errorf("run %d, %v: the real tool died; its stdout is no prefix of ours without --kafka-compat:%s", i, c.Args, diff(plain, c.Stdout))
+			t.Errorf("run %d, %v: the real tool died; its stdout is no prefix of ours without --kafka-compat:%s", i, c.Args,
+				diff(plain, c.Stdout))
 		}
 		log := strings.HasSuffix(c.Args[1], ".log") || strings.HasSuffix(c.Args[1], ".checkpoint")
-		if told := strings.Contains(c.Stdout, "isvalid: false") || !c.OK && !strings.Contains(plainErr, "zero tail"); log && told && code != 1 {
+		if told := strings.Contains(c.Stdout, "isvalid: false") || !c.OK && !strings.Contains(plainErr, "zero tail"); log &&
+			told && code != 1 {
 			t.Errorf("run %d, %v: code %d of a damaged file; stderr %s", i, c.Args, code, plainErr)
 		}
 	}

@@ -41,8 +41,8 @@ func state(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestInputsStayAsTheyAre runs every command over healthy and damaged directories and compares all files afterwards. The
-// real tool fails this: it creates a missing .index when it dumps the .timeindex beside it.
+// TestInputsStayAsTheyAre runs every command over healthy and damaged directories and compares all files afterwards.
+// The real tool fails this: it creates a missing .index when it dumps the .timeindex beside it.
 func TestInputsStayAsTheyAre(t *testing.T) {
 	commands := []string{
 		"dump .",
@@ -65,7 +65,8 @@ func TestInputsStayAsTheyAre(t *testing.T) {
 		"killed":       fixture.Dir(t, "4.4.0/logdirs/killed/data1"),
 		"transactions": fixture.Dir(t, "4.4.0/transactions"),
 	}
-	for _, recipe := range []string{"index-missing", "timeindex-missing", "torn-last-batch", "zero-tail-8k", "missing-log-only", "snapshot-truncated"} {
+	for _, recipe := range []string{"index-missing", "timeindex-missing", "torn-last-batch", "zero-tail-8k",
+		"missing-log-only", "snapshot-truncated"} {
 		dirs[recipe] = fixture.Damaged(t, recipe)
 	}
 	for name, dir := range dirs {

@@ -83,8 +83,8 @@ func diff(got, want string) string {
 	return "no difference"
 }
 
-// TestDumpOfRealFiles holds `kseg dump` to the real tool's stdout, byte for byte, and under --kafka-compat to its stderr,
-// for every healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
+// TestDumpOfRealFiles holds `kseg dump` to the real tool's stdout, byte for byte, and under --kafka-compat to its
+// stderr, for every healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
 func TestDumpOfRealFiles(t *testing.T) {
 	kinds := frozen
 	if testing.Short() {
@@ -140,8 +140,8 @@ func checkDump(t *testing.T, file string, flags []string, ok bool, want, wantErr
 	}
 }
 
-// slotsOfNothing tells an index of preallocated slots beside an empty log. The real tool shows its first slot as an entry, or
-// dies; kseg shows none.
+// slotsOfNothing tells an index of preallocated slots beside an empty log. The real tool shows its first slot as an
+// entry, or dies; kseg shows none.
 func slotsOfNothing(t *testing.T, file string) bool {
 	t.Helper()
 	if ext := filepath.Ext(file); ext != ".index" && ext != ".timeindex" {
@@ -258,13 +258,14 @@ func TestDumpLeavesOutFalseAlarms(t *testing.T) {
 	if !alarm.MatchString(compat) {
 		t.Errorf("--kafka-compat lacks the real tool's line: %q", compat)
 	}
-	if rest := strings.Replace(compat, "  -1 is followed by 460\n", "", 1); strings.Count(rest, "is followed by") != strings.Count(stderr, "is followed by") {
+	if rest := strings.Replace(compat, "  -1 is followed by 460\n", "", 1); strings.Count(rest,
+		"is followed by") != strings.Count(stderr, "is followed by") {
 		t.Errorf("real gaps differ: %q against %q", stderr, compat)
 	}
 }
 
-// TestDumpOfInternalTopics: the decoders print what the real tool's print, whether a flag names them or they are recognised
-// by the directory.
+// TestDumpOfInternalTopics: the decoders print what the real tool's print, whether a flag names them or they are
+// recognised by the directory.
 func TestDumpOfInternalTopics(t *testing.T) {
 	decoders := map[string]string{
 		"__consumer_offsets":  "--offsets-decoder",

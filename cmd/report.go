@@ -121,7 +121,8 @@ func shardProblems(shards map[int][]int) []string {
 			}
 		}
 		if len(missing) > 0 {
-			problems = append(problems, "no report of "+render.Plural(int64(len(missing)), "shard", "shards")+": "+strings.Join(missing, ", "))
+			problems = append(problems, "no report of "+render.Plural(int64(len(missing)), "shard", "shards")+": "+
+				strings.Join(missing, ", "))
 		}
 		for i := 1; i < len(here); i++ {
 			if here[i] == here[i-1] {

@@ -108,13 +108,16 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
 		fs.Var(&override{&o.Overrides, "retention.ms"}, "retention-ms", "short for --topic-config retention.ms=`DURATION`")
-		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes", "short for --topic-config retention.bytes=`SIZE`")
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is one replica "+
+		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes",
+			"short for --topic-config retention.bytes=`SIZE`")
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
+			"is one replica "+
 			"or no metadata, else the checkpoint")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		o.Sort = retention.SortKeys[0]
-		fs.Var(newEnum(&o.Sort, retention.SortKeys...), "sort", "the order of topics where a log directory has a line for each: those first that "+
+		fs.Var(newEnum(&o.Sort, retention.SortKeys...), "sort", "the order of topics where a log directory has a line for "+
+			"each: those first that "+
 			"free most, are largest, or by name")
 		fs.BoolVar(&o.Plan, "plan", false, "only the names of the files that the next check removes, one a line")
 	})
@@ -288,8 +291,8 @@ func (w *retentionWriter) name(display string) string {
 	return display
 }
 
-// skipped says why a directory is not judged. Every broker has a metadata log; of that it is said only if it was asked for,
-// or if there is nothing else.
+// skipped says why a directory is not judged. Every broker has a metadata log; of that it is said only if it was asked
+// for, or if there is nothing else.
 func (w *retentionWriter) skipped(res retention.Result) {
 	if res.Partition.IsClusterMetadata() && res.Partition.Rel != "." {
 		w.metadata = res.Skipped
@@ -322,7 +325,8 @@ func (w *retentionWriter) finish(nowMs int64) error {
 		if w.metadata != "" {
 			w.env.notef("%s", render.Escaped(w.metadata))
 		}
-		return errors.Join(w.incomplete, fmt.Errorf("there is no partition whose segments retention deletes: %w", logdir.ErrNothing))
+		return errors.Join(w.incomplete, fmt.Errorf("there is no partition whose segments retention deletes: %w",
+			logdir.ErrNothing))
 	}
 	w.notes(nowMs)
 	return w.incomplete
@@ -333,13 +337,16 @@ func (w *retentionWriter) notes(nowMs int64) {
 		return
 	}
 	for _, o := range w.idle {
-		w.env.notef("--topic-config %s:%s=%s: no topic here has such a name", render.Escaped(o.Topics), o.Key, render.Escaped(o.Value))
+		w.env.notef("--topic-config %s:%s=%s: no topic here has such a name", render.Escaped(o.Topics), o.Key,
+			render.Escaped(o.Value))
 	}
 	if w.unsure {
-		w.env.notef("no server.properties was given (--broker-config): what neither a topic nor the metadata sets is taken for Kafka's default")
+		w.env.notef("no server.properties was given (--broker-config): what neither a topic nor the metadata sets is " +
+			"taken for Kafka's default")
 	}
 	segments, bytes, partitions := w.summary.Freed()
-	w.env.notef("%s of %s, %s, as of %s UTC", goes(segments), render.Plural(partitions, "partition", "partitions"), render.Bytes(bytes), render.Minute(nowMs))
+	w.env.notef("%s of %s, %s, as of %s UTC", goes(segments), render.Plural(partitions, "partition", "partitions"),
+		render.Bytes(bytes), render.Minute(nowMs))
 }
 
 func goes(segments int64) string {

@@ -6,8 +6,8 @@ import (
 	"kseg/render"
 )
 
-// writeTable writes rows under their columns as a table, or as CSV (RFC 4180) if that is the format. The first write error is
-// kept by Stdout.
+// writeTable writes rows under their columns as a table, or as CSV (RFC 4180) if that is the format. The first write
+// error is kept by Stdout.
 func (o *outputOptions) writeTable(env *Env, columns []render.Column, rows [][]string) {
 	if o.Format == "csv" {
 		w := csv.NewWriter(env.Stdout)

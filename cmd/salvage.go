@@ -33,10 +33,13 @@ func (o *salvageOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to write", func(fs *pflag.FlagSet) {
 		fs.StringVarP(&o.dir, "output-dir", "o", "", "write into this `DIR`, which must be new or empty")
 		fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing, but say what would be left out")
-		fs.BoolVar(&o.fixBits, "fix-bits", false, "put a flipped bit, a wrong magic byte or length back where the checksum proves it")
-		fs.BoolVar(&o.records, "records", false, "also save the readable records of batches that are not intact, in batches of their own")
+		fs.BoolVar(&o.fixBits, "fix-bits", false, "put a flipped bit, a wrong magic byte or length back where the "+
+			"checksum proves it")
+		fs.BoolVar(&o.records, "records", false, "also save the readable records of batches that are not intact, in "+
+			"batches of their own")
 		fs.StringVar(&o.prefer, "prefer", "", "the history of this `PATH` counts where copies hold different records")
-		fs.Var(&optionalNumber{&o.interval}, "interval", "index.interval.bytes of the indexes (default: the topic's own, else 4096)")
+		fs.Var(&optionalNumber{&o.interval}, "interval", "index.interval.bytes of the indexes (default: the topic's own, "+
+			"else 4096)")
 	})
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.addFlags(fs, "", []string{"text", "table", "json"})
@@ -78,7 +81,8 @@ func (o *salvageOptions) checkDir() error {
 	case "":
 		return usageErrorf("salvage needs -o DIR, a new directory to write into")
 	case "text", "table", "json":
-		return usageErrorf("-o is the directory to write into; --output %s is the form of the report (a directory of that name is ./%s)", o.dir, o.dir)
+		return usageErrorf("-o is the directory to write into; --output %s is the form of the report (a directory of that "+
+			"name is ./%s)", o.dir, o.dir)
 	}
 	return nil
 }
@@ -100,7 +104,8 @@ func runSalvage(ctx context.Context, env *Env, o *salvageOptions, args []string)
 		w.table = render.NewTable(env.Stdout, w.theme, salvage.Columns()...)
 	}
 	bar := o.progress(env, totalBytes(set))
-	err = salvage.Run(ctx, set, salvage.Options{Dir: o.dir, DryRun: o.dryRun, FixBits: o.fixBits, Records: o.records, Prefer: o.prefer,
+	err = salvage.Run(ctx, set, salvage.Options{Dir: o.dir, DryRun: o.dryRun, FixBits: o.fixBits, Records: o.records,
+		Prefer:   o.prefer,
 		Interval: o.interval, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Now: now, Progress: bar.Add}, w.add)
 	bar.Clear()
 	if errors.Is(err, logdir.ErrUsage) {

@@ -60,8 +60,8 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// TestScripts runs the transcripts of testdata/script; -update rewrites what their cmp commands expect. Beside the commands
-// of testscript they have
+// TestScripts runs the transcripts of testdata/script; -update rewrites what their cmp commands expect. Beside the
+// commands of testscript they have
 //
 //	[!] kseg ARGS...       run kseg (with !: it must not end with 0), and hold that it changed nothing outside out/
 //	code N [COMMAND...]    the exit code of COMMAND, or of the last kseg
@@ -71,8 +71,8 @@ func runTests(m *testing.M) int {
 //	ungzip FILE            expand FILE.gz
 //	jsonschema FILE        hold every line against docs/json-schema.json (stdout is the last output)
 //
-// A terminal is had by "ttyin FILE", then exec sh -c 'kseg ... >/dev/tty', then ttyout. Files that a verb is asked to write
-// belong into out/.
+// A terminal is had by "ttyin FILE", then exec sh -c 'kseg ... >/dev/tty', then ttyout. Files that a verb is asked to
+// write belong into out/.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("..", "testdata", "script"),
@@ -132,7 +132,8 @@ func run(ts *testscript.TestScript, command string, args []string) (code int) {
 	return 0
 }
 
-// treeState describes every file below the script's folder, out/ excepted: its mode, size, modification time and content.
+// treeState describes every file below the script's folder, out/ excepted: its mode, size, modification time and
+// content.
 func treeState(ts *testscript.TestScript) map[string]string {
 	work := ts.Getenv("WORK")
 	states := map[string]string{}

@@ -32,15 +32,18 @@ type txnOptions struct {
 func (o *txnOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.All, "all", false, "finished transactions too, and all transactional ids: reads the whole log")
-		fs.BoolVar(&o.Producers, "producers", false, "the producers that a broker knows, as kafka-transactions.sh describe-producers shows them")
+		fs.BoolVar(&o.Producers, "producers", false, "the producers that a broker knows, as kafka-transactions.sh "+
+			"describe-producers shows them")
 		fs.VarP(&numberList[int64]{&o.ProducerIDs}, "producer-id", "", "only the transactions of these producers")
 		fs.StringArrayVar(&o.IDs, "transactional-id", nil, "only the transactions of this `ID` (repeatable)")
 	})
 	addGroup(fs, "Settings", func(fs *pflag.FlagSet) {
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is one replica "+
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
+			"is one replica "+
 			"or no metadata, else the checkpoint")
 		o.Shutdown = "auto"
-		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker was stopped; auto goes by .kafka_cleanshutdown")
+		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker was stopped; auto goes by "+
+			".kafka_cleanshutdown")
 	})
 	o.operandOptions.AddFlags(fs)
 	o.outputOptions.AddFlags(fs, "text", "table", "json", "csv")
@@ -99,8 +102,10 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	judge := &txn.Judge{Cluster: cluster, Coordinators: coordinators, Options: txn.Options{NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark,
-		All: o.All, ProducerIDs: o.ProducerIDs, IDs: o.IDs, MaxBatchBytes: o.MaxBatchBytes, Progress: o.progress(env, totalBytes(set)).Add}}
+	judge := &txn.Judge{Cluster: cluster, Coordinators: coordinators, Options: txn.Options{NowMs: now.UnixMilli(),
+		Watermark: o.Watermark.Watermark,
+		All:       o.All, ProducerIDs: o.ProducerIDs, IDs: o.IDs, MaxBatchBytes: o.MaxBatchBytes, Progress: o.progress(env,
+			totalBytes(set)).Add}}
 	if o.Shutdown != "auto" {
 		clean := o.Shutdown == "clean"
 		judge.Options.Clean = &clean
@@ -147,7 +152,8 @@ func (w *txnWriter) partitions(set *logdir.Set) []*logdir.Partition {
 		case o.Err == nil && o.File != nil:
 			p := o.File.Around()
 			if p == nil || !o.File.Kind().IsSegmentFile() {
-				w.incomplete = errors.Join(w.incomplete, fmt.Errorf("%s: it belongs to no partition; name a partition or a log directory", o.Arg))
+				w.incomplete = errors.Join(w.incomplete, fmt.Errorf("%s: it belongs to no partition; name a partition or a log "+
+					"directory", o.Arg))
 				continue
 			}
 			list = []*logdir.Partition{p}
@@ -224,11 +230,13 @@ func (w *txnWriter) finish() error {
 	}
 	for partition, lost := range w.judge.Coordinators.Lost {
 		w.unsure = true
-		w.env.notef("__transaction_state-%d: offsets %s are lost; what coordinators know is marked unsure where they may have changed it",
+		w.env.notef("__transaction_state-%d: offsets %s are lost; what coordinators know is marked unsure where they may "+
+			"have changed it",
 			partition, state.LostText(lost[:min(10, len(lost))]))
 	}
 	if n := w.judge.Coordinators.Newer; n > 0 {
-		w.env.notef("%s of a newer Kafka in __transaction_state: nothing is called hanging", render.Plural(int64(n), "record", "records"))
+		w.env.notef("%s of a newer Kafka in __transaction_state: nothing is called hanging", render.Plural(int64(n), "record",
+			"records"))
 	}
 	w.verdict()
 	return result(w.hangs > 0 || w.unsure, w.incomplete)

@@ -63,9 +63,12 @@ func verbFor(arg string) string {
 }
 
 // otherNames are what users of other tools call a flag.
-var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match", "head": "limit", "max-messages": "limit",
-	"since": "from-time", "until": "to-time", "format": "output", "json": "output", "brief": "quiet", "silent": "quiet", "topics": "topic",
-	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs", "dir": "output"}
+var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match",
+	"head": "limit", "max-messages": "limit",
+	"since": "from-time", "until": "to-time", "format": "output", "json": "output", "brief": "quiet", "silent": "quiet",
+	"topics":     "topic",
+	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs",
+	"dir": "output"}
 
 // nearFlag is the flag that was most likely meant, with its dashes: one of the command, or of another command.
 func nearFlag(cmd *cobra.Command, name string) string {

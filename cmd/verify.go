@@ -52,11 +52,14 @@ func (o *verifyOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&byteSize{&o.maxMessageBytes}, "max-message-bytes", "report batches larger than this `SIZE`")
 	})
 	addGroup(fs, "Several machines", func(fs *pflag.FlagSet) {
-		fs.Var(&o.shard, "shard", "check the `I/N`th of the partitions: each is in one shard, and their bytes are about the same (kseg report merges)")
-		fs.Var(&optionalNumber{&o.broker}, "broker", "only partitions that the cluster's metadata, which must be among the operands, places on this broker: `ID`")
+		fs.Var(&o.shard, "shard", "check the `I/N`th of the partitions: each is in one shard, and their bytes are about "+
+			"the same (kseg report merges)")
+		fs.Var(&optionalNumber{&o.broker}, "broker", "only partitions that the cluster's metadata, which must be among "+
+			"the operands, places on this broker: `ID`")
 	})
 	addGroup(fs, "Sampling", func(fs *pflag.FlagSet) {
-		fs.Var(&o.sample, "sample", "check partitions that have this `PERCENT` of the bytes, chosen by chance; the verdict says that it is a sample")
+		fs.Var(&o.sample, "sample", "check partitions that have this `PERCENT` of the bytes, chosen by chance; the "+
+			"verdict says that it is a sample")
 		fs.Int64Var(&o.seed, "seed", 1, "of the chance: the same seed `N` chooses the same partitions")
 	})
 	o.rebuild.AddFlags(fs)

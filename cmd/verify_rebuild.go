@@ -67,7 +67,8 @@ func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) 
 	bar := o.output.progress(env, totalBytes(set))
 	start := env.Now()
 	summary, err := rebuild.Run(ctx, set, rebuild.Options{Dir: o.rebuild.Dir, Interval: o.rebuild.Interval,
-		Snapshots: o.rebuild.Snapshots, Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, Now: now, Emit: report.Segment, Progress: bar.Add})
+		Snapshots: o.rebuild.Snapshots, Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, Now: now,
+		Emit: report.Segment, Progress: bar.Add})
 	switch {
 	case errors.Is(err, logdir.ErrUsage):
 		return &usageError{err}
@@ -86,7 +87,8 @@ func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) 
 	}
 	if !o.output.Quiet || verify.RebuildVerdict(&summary) != verify.Clean {
 		word, rest, _ := strings.Cut(verify.RebuildVerdictText(&summary, o.rebuild.Dir), ":")
-		fmt.Fprintf(env.Stderr, "%s; %s\n", o.paintVerdict(env, verify.RebuildVerdict(&summary), word)+":"+rest, render.Duration(env.Now().Sub(start).Milliseconds()))
+		fmt.Fprintf(env.Stderr, "%s; %s\n", o.paintVerdict(env, verify.RebuildVerdict(&summary), word)+":"+rest,
+			render.Duration(env.Now().Sub(start).Milliseconds()))
 	}
 	least, fails := verify.ParseSeverity(o.failOn.Severity)
 	return result(fails && verify.RebuildCount(&summary, least) > 0, incompleteIf(verify.RebuildVerdict(&summary)))

@@ -1,9 +1,9 @@
 // Package compare says whether two copies of a partition hold the same records.
 //
-// Both logs are read once, in order. Batches whose bytes are the same are passed over together (twin.go does so for whole
-// segments, with several workers); where they differ, records are compared by their digests, whatever batch or codec they are
-// in. What one side does not have is judged by what explains it: the log begins later, ends earlier, was compacted, is
-// damaged; what nothing explains is a divergence.
+// Both logs are read once, in order. Batches whose bytes are the same are passed over together (twin.go does so for
+// whole segments, with several workers); where they differ, records are compared by their digests, whatever batch or
+// codec they are in. What one side does not have is judged by what explains it: the log begins later, ends earlier, was
+// compacted, is damaged; what nothing explains is a divergence.
 package compare
 
 import (
@@ -312,7 +312,8 @@ func (c *comparison) rest(s *side, other *missing) {
 		o = c.a
 	}
 	for s.batch != nil {
-		if !other.open() && !c.missingA.open() && !c.missingB.open() && s.fresh() && c.Differ == 0 && !o.inDoubt(s.batch.BaseOffset) {
+		if !other.open() && !c.missingA.open() && !c.missingB.open() && s.fresh() && c.Differ == 0 &&
+			!o.inDoubt(s.batch.BaseOffset) {
 			s.advance()
 			continue
 		}

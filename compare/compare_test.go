@@ -31,7 +31,8 @@ func logOf(n, keys int) []rec {
 	all := make([]rec, n)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range all {
-		all[i] = rec{int64(i), 1_700_000_000_000 + int64(i)*10, fmt.Sprintf("k%d", r.IntN(keys)), fmt.Sprintf("value %d of it", i)}
+		all[i] = rec{int64(i), 1_700_000_000_000 + int64(i)*10, fmt.Sprintf("k%d", r.IntN(keys)),
+			fmt.Sprintf("value %d of it", i)}
 	}
 	return all
 }
@@ -49,9 +50,11 @@ func batchOfRecords(records []rec, first, last int64, epoch int32, codec format.
 	if err != nil {
 		panic(err)
 	}
-	return format.AppendBatch(nil, &format.Batch{BaseOffset: first, LastOffsetDelta: int32(last - first), LeaderEpoch: epoch,
-		Attributes: int16(codec), BaseTimestamp: start, MaxTimestamp: records[len(records)-1].time, ProducerID: -1, ProducerEpoch: -1,
-		BaseSequence: -1, Count: int32(len(records))}, packed)
+	return format.AppendBatch(nil, &format.Batch{BaseOffset: first, LastOffsetDelta: int32(last - first),
+		LeaderEpoch: epoch,
+		Attributes:  int16(codec), BaseTimestamp: start, MaxTimestamp: records[len(records)-1].time, ProducerID: -1,
+		ProducerEpoch: -1,
+		BaseSequence:  -1, Count: int32(len(records))}, packed)
 }
 
 func bytesOf(s string) []byte {
@@ -167,10 +170,13 @@ func TestDivergence(t *testing.T) {
 		if alone {
 			differ = 1
 		}
-		if got.Result != Diverged || got.DivergedAt != at || got.Differ != differ || got.A.Diverged != 300-at || got.B.Diverged != 300-at {
-			t.Errorf("at %d: %s at %d, %d differ, %d and %d from there on", at, got.Result, got.DivergedAt, got.Differ, got.A.Diverged, got.B.Diverged)
+		if got.Result != Diverged || got.DivergedAt != at || got.Differ != differ || got.A.Diverged != 300-at ||
+			got.B.Diverged != 300-at {
+			t.Errorf("at %d: %s at %d, %d differ, %d and %d from there on", at, got.Result, got.DivergedAt, got.Differ,
+				got.A.Diverged, got.B.Diverged)
 		}
-		if got.ABatch == nil || got.ABatch.BaseOffset > at || got.ABatch.LastOffset < at || got.BBatch == nil || got.BBatch.LastOffset < at {
+		if got.ABatch == nil || got.ABatch.BaseOffset > at || got.ABatch.LastOffset < at || got.BBatch == nil ||
+			got.BBatch.LastOffset < at {
 			t.Errorf("at %d: the batches are %+v and %+v", at, got.ABatch, got.BBatch)
 		}
 	}
@@ -184,10 +190,14 @@ func compacted(records []rec, below int64) []rec {
 			last[r.key] = r.offset
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(records), func(r rec) bool { return r.offset < below && last[r.key] != r.offset })
+	return slices.DeleteFunc(slices.Clone(records), func(r rec) bool {
+		return r.offset < below &&
+			last[r.key] != r.offset
+	})
 }
 
-// What a cleaner takes is no loss, in batches that show that it was there and in those that do not; what it would keep is.
+// What a cleaner takes is no loss, in batches that show that it was there and in those that do not; what it would keep
+// is.
 func TestCompaction(t *testing.T) {
 	records := logOf(600, 40)
 	clean := compacted(records, 480)
@@ -204,7 +214,8 @@ func TestCompaction(t *testing.T) {
 		}
 		// The last record of a key is gone.
 		short := slices.DeleteFunc(slices.Clone(clean), func(r rec) bool { return r.key == "k7" })
-		if got := compareDirs(t, a, write(t, short, size, 1000, 0, format.CodecNone)); got.Result != Damaged || got.B.Lost == 0 {
+		if got := compareDirs(t, a, write(t, short, size, 1000, 0, format.CodecNone)); got.Result != Damaged ||
+			got.B.Lost == 0 {
 			t.Errorf("%d a batch, a key gone: %s, %d lost", size, got.Result, got.B.Lost)
 		}
 	}
@@ -216,10 +227,12 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// No damage of the collection is taken for another history, but for the few where the checksum vouches for other records.
+// No damage of the collection is taken for another history, but for the few where the checksum vouches for other
+// records.
 func TestDamageIsNoDivergence(t *testing.T) {
-	vouched := map[string]bool{"producer-sequence-gap-crc-fixed": true, "producer-epoch-back-crc-fixed": true, "txn-marker-flip-type-crc-fixed": true,
-		"baseoffset-plus1": true, "baseoffset-below-segment": true}
+	vouched := map[string]bool{"producer-sequence-gap-crc-fixed": true, "producer-epoch-back-crc-fixed": true,
+		"txn-marker-flip-type-crc-fixed": true,
+		"baseoffset-plus1":               true, "baseoffset-below-segment": true}
 	for _, r := range fixture.Recipes(t) {
 		got := compareDirs(t, fixture.Dir(t, r.Base), fixture.Damaged(t, r.Name))
 		if (got.Result == Diverged) != vouched[r.Name] {
@@ -262,10 +275,11 @@ func printsOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	var text []byte
-	notRead, err := FingerprintAll(context.Background(), set, Options{Jobs: 2, MaxBatchBytes: 1 << 24}, func(f *Fingerprint, _ bool) error {
-		text = f.AppendJSON(text)
-		return nil
-	})
+	notRead, err := FingerprintAll(context.Background(), set, Options{Jobs: 2, MaxBatchBytes: 1 << 24},
+		func(f *Fingerprint, _ bool) error {
+			text = f.AppendJSON(text)
+			return nil
+		})
 	if err != nil || len(notRead) > 0 {
 		t.Fatal(err, notRead)
 	}
@@ -283,7 +297,8 @@ func comparePrinted(t *testing.T, a, b string) *Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := ComparePrints(context.Background(), set.Operands[0], set.Operands[1], Options{Jobs: 2, MaxBatchBytes: 1 << 24}, true)
+	all, err := ComparePrints(context.Background(), set.Operands[0], set.Operands[1],
+		Options{Jobs: 2, MaxBatchBytes: 1 << 24}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +309,8 @@ func comparePrinted(t *testing.T, a, b string) *Comparison {
 	return nil
 }
 
-// Fingerprints find the offset at which two copies part, on either side, and take the same records in other batches for the same.
+// Fingerprints find the offset at which two copies part, on either side, and take the same records in other batches for
+// the same.
 func TestFingerprints(t *testing.T) {
 	records := logOf(9000, 1<<20)
 	a := write(t, records, 50, 40, 0, format.CodecNone)

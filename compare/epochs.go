@@ -6,8 +6,8 @@ import (
 	"kseg/format"
 )
 
-// Truncation is what a follower does about a divergence, by the leader epochs (KIP-101, KIP-279): the side whose epochs end
-// lower follows the other one. Where both end alike, either does.
+// Truncation is what a follower does about a divergence, by the leader epochs (KIP-101, KIP-279): the side whose epochs
+// end lower follows the other one. Where both end alike, either does.
 type Truncation struct {
 	FollowerIsA bool
 	// Offset is where the follower cuts its log; its end if it does not.
@@ -69,8 +69,8 @@ func (c epochCache) endOf(epoch int32) (int32, int64, bool) {
 	return c.entries[i-1].Epoch, c.entries[i].StartOffset, true
 }
 
-// truncate is how AbstractFetcherThread finds the offset to truncate to: by the follower's last epoch, and where the leader does
-// not know that, by lower ones.
+// truncate is how AbstractFetcherThread finds the offset to truncate to: by the follower's last epoch, and where the
+// leader does not know that, by lower ones.
 func (c epochCache) truncate(leader epochCache) int64 {
 	for len(c.entries) > 0 {
 		last := c.entries[len(c.entries)-1].Epoch

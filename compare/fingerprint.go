@@ -15,7 +15,8 @@ import (
 	"kseg/walk"
 )
 
-// RangeOffsets is how many offsets a range of a fingerprint has. Ranges begin at its multiples, so that all machines cut alike.
+// RangeOffsets is how many offsets a range of a fingerprint has. Ranges begin at its multiples, so that all machines
+// cut alike.
 const RangeOffsets = 4096
 
 // Fingerprint is what is kept of the records of a range of offsets.
@@ -27,8 +28,8 @@ type Fingerprint struct {
 	LeaderEpoch int32 // of the last record, −1 for none
 	Records     int64
 	Digest      uint64 // format.RangeDigest of the records
-	// Marks are for each record how many offsets were passed over before it, as a varint, and the last two bytes of its digest,
-	// big-endian: by them the offset at which two ranges part is found.
+	// Marks are for each record how many offsets were passed over before it, as a varint, and the last two bytes of its
+	// digest, big-endian: by them the offset at which two ranges part is found.
 	Marks []byte
 	// Damaged: bytes of the range are no sound batch. Compacted: the log cleaner has been here.
 	Damaged, Compacted bool
@@ -60,13 +61,14 @@ type printer struct {
 	progress func(int64)
 }
 
-// Fingerprints makes the fingerprints of a partition, range by range. NotRead is what could not be read; the error is that of the
-// context or of yield.
+// Fingerprints makes the fingerprints of a partition, range by range. NotRead is what could not be read; the error is
+// that of the context or of yield.
 func Fingerprints(ctx context.Context, name string, p *logdir.Partition, dirs *state.Dirs, opts *Options,
 	yield func(*Fingerprint) error) (notRead []error, err error) {
 	l := newLog(p, dirs)
-	pr := &printer{digest: format.NewRangeDigest(), end: l.Start, cleaned: cleaned(p, dirs), yield: yield, progress: opts.Progress,
-		notRead: l.unread}
+	pr := &printer{digest: format.NewRangeDigest(), end: l.Start, cleaned: cleaned(p, dirs), yield: yield,
+		progress: opts.Progress,
+		notRead:  l.unread}
 	pr.now = Fingerprint{Partition: name, TopicID: l.TopicID, LogStart: l.Start, LeaderEpoch: -1, First: l.Start}
 	for i, seg := range p.Segments {
 		if i+1 < len(p.Segments) && p.Segments[i+1].Base <= l.Start {
@@ -227,7 +229,8 @@ type Prints struct {
 
 // comparePrints compares the fingerprints of two sides of a partition.
 func comparePrints(ctx context.Context, name string, a, b *Prints) (*Comparison, error) {
-	c := &Comparison{Name: name, A: &Log{Path: a.Path, noBytes: a.Local == nil, read: true}, B: &Log{Path: b.Path, noBytes: b.Local == nil, read: true}}
+	c := &Comparison{Name: name, A: &Log{Path: a.Path, noBytes: a.Local == nil, read: true},
+		B: &Log{Path: b.Path, noBytes: b.Local == nil, read: true}}
 	for _, s := range []struct {
 		p *Prints
 		l *Log
@@ -334,7 +337,8 @@ func (m *printMerge) both(a, b *Fingerprint) {
 		if ka.sum == kb.sum {
 			m.c.Same++
 		} else if m.c.Differ++; m.c.Differ == 1 {
-			m.c.DivergedAt, m.c.Range = ka.offset, &Range{rangeIndex(ka.offset) * RangeOffsets, rangeIndex(ka.offset)*RangeOffsets + RangeOffsets - 1}
+			m.c.DivergedAt, m.c.Range = ka.offset, &Range{rangeIndex(ka.offset) * RangeOffsets,
+				rangeIndex(ka.offset)*RangeOffsets + RangeOffsets - 1}
 		}
 		m.c.diverge(1, 1)
 		kb, okB = nextB()
@@ -351,7 +355,8 @@ func (c *Comparison) diverge(a, b int64) {
 	}
 }
 
-// finish draws the conclusion: what is missing inside the offsets that both have is the cleaner's, if it has been there.
+// finish draws the conclusion: what is missing inside the offsets that both have is the cleaner's, if it has been
+// there.
 func (m *printMerge) finish() *Comparison {
 	c := m.c
 	c.SharedFrom = max(c.A.Start, c.B.Start)

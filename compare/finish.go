@@ -41,8 +41,8 @@ func (c *Comparison) result() Result {
 	return Identical
 }
 
-// Explained reports whether replication or retention explains the difference, or there is none. With batches also what is
-// stored otherwise counts as a difference.
+// Explained reports whether replication or retention explains the difference, or there is none. With batches also what
+// is stored otherwise counts as a difference.
 func (c *Comparison) Explained(batches bool) bool {
 	switch c.Result {
 	case Diverged, Damaged, OnlyA, OnlyB:

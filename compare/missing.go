@@ -5,8 +5,8 @@ import "kseg/format"
 // mostOpen bounds how many keys of missing records are remembered; with more, the cleaner is believed.
 const mostOpen = 1 << 20
 
-// missing judges the records that one side lacks, if the log cleaner took them: it takes what a later record of the same key
-// supersedes, tombstones, markers, the records of aborted transactions, and those without a key.
+// missing judges the records that one side lacks, if the log cleaner took them: it takes what a later record of the
+// same key supersedes, tombstones, markers, the records of aborted transactions, and those without a key.
 type missing struct {
 	cleaned bool // the log cleaner works on this side, or has left traces
 	any     bool

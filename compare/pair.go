@@ -18,8 +18,8 @@ type Pair struct {
 	A, B *logdir.Partition
 }
 
-// Pairs puts the partitions of two operands together, by topic and number; two single partitions whatever their names are.
-// Those that are being deleted, moved or are astray count only if they are given themselves. The error wraps
+// Pairs puts the partitions of two operands together, by topic and number; two single partitions whatever their names
+// are. Those that are being deleted, moved or are astray count only if they are given themselves. The error wraps
 // logdir.ErrUsage or logdir.ErrNothing.
 func Pairs(a, b logdir.Operand) ([]Pair, error) {
 	pa, pb := partitionsOf(a), partitionsOf(b)

@@ -66,11 +66,14 @@ func (l *printLine) fingerprint() (*Fingerprint, error) {
 	case l.Kind != "fingerprint":
 		return nil, fmt.Errorf("a line of kind %q, not fingerprint", l.Kind)
 	case l.Version != format.RecordDigestVersion:
-		return nil, fmt.Errorf("fingerprints of version %d, and this program makes those of version %d; make them again", l.Version, format.RecordDigestVersion)
-	case err != nil || l.First < 0 || l.LogStart < 0 || l.Last < l.First-1 || l.Last >= l.First+RangeOffsets || l.Records < 0:
+		return nil, fmt.Errorf("fingerprints of version %d, and this program makes those of version %d; make them again",
+			l.Version, format.RecordDigestVersion)
+	case err != nil || l.First < 0 || l.LogStart < 0 || l.Last < l.First-1 || l.Last >= l.First+RangeOffsets ||
+		l.Records < 0:
 		return nil, errors.New("a line that no fingerprint has")
 	}
-	f := &Fingerprint{Partition: l.Partition, First: l.First, Last: l.Last, LeaderEpoch: -1, Records: l.Records, Digest: digest, Marks: l.Marks,
+	f := &Fingerprint{Partition: l.Partition, First: l.First, Last: l.Last, LeaderEpoch: -1, Records: l.Records,
+		Digest: digest, Marks: l.Marks,
 		Damaged: l.Damaged, Compacted: l.Compacted, LogStart: l.LogStart, LogEnd: l.LogEnd}
 	if l.Epoch != nil {
 		f.LeaderEpoch = *l.Epoch
@@ -152,7 +155,8 @@ func (p *printFile) prints(name string) *Prints {
 	if !ok {
 		return nil
 	}
-	return &Prints{Name: name, Path: p.file.Display, Each: func(_ context.Context, yield func(*Fingerprint) error) ([]error, error) {
+	return &Prints{Name: name, Path: p.file.Display, Each: func(_ context.Context,
+		yield func(*Fingerprint) error) ([]error, error) {
 		return nil, p.lines(at[0], at[1], func(l *printLine, _, _ int64) error {
 			f, err := l.fingerprint()
 			if err != nil {
@@ -165,13 +169,14 @@ func (p *printFile) prints(name string) *Prints {
 
 // localPrints are those of a partition that is here.
 func localPrints(p *logdir.Partition, dirs *state.Dirs, opts *Options) *Prints {
-	return &Prints{Name: nameOf(p), Path: p.Display, Local: p, Each: func(ctx context.Context, yield func(*Fingerprint) error) ([]error, error) {
+	return &Prints{Name: nameOf(p), Path: p.Display, Local: p, Each: func(ctx context.Context,
+		yield func(*Fingerprint) error) ([]error, error) {
 		return Fingerprints(ctx, nameOf(p), p, dirs, opts, yield)
 	}}
 }
 
-// ComparePrints compares two operands of which one is a file of fingerprints, or both are, and yields each partition. With detail the
-// batch of a local side in which it parts from the other is looked for.
+// ComparePrints compares two operands of which one is a file of fingerprints, or both are, and yields each partition.
+// With detail the batch of a local side in which it parts from the other is looked for.
 func ComparePrints(ctx context.Context, a, b logdir.Operand, opts Options, detail bool) (iter.Seq[*Comparison], error) {
 	dirs := &state.Dirs{}
 	sideA, namesA, errA := printSide(a, dirs, &opts)
@@ -246,33 +251,40 @@ func printPair(ctx context.Context, name string, a, b *Prints, detail bool) *Com
 
 // batchAt is the batch that has an offset, nil if there is none.
 func batchAt(ctx context.Context, p *logdir.Partition, offset int64) (found *Batch, err error) {
-	i, ok := slices.BinarySearchFunc(p.Segments, offset, func(s *logdir.Segment, o int64) int { return int(min(1, max(-1, s.Base-o))) })
+	i, ok := slices.BinarySearchFunc(p.Segments, offset, func(s *logdir.Segment,
+		o int64) int {
+		return int(min(1, max(-1, s.Base-o)))
+	})
 	if !ok {
 		i = max(0, i-1)
 	}
-	err = walk.Batches(ctx, walk.Segments(p.Segments[i:i+1]), walk.Options{Jobs: 1}, func(s *walk.Stretch, b *format.Batch) error {
-		if b.LastOffset >= offset && b.Valid() {
-			found = batchOf(s.Log.File, b)
-			return errDiffer
-		}
-		return nil
-	}, nil)
+	err = walk.Batches(ctx, walk.Segments(p.Segments[i:i+1]), walk.Options{Jobs: 1},
+		func(s *walk.Stretch, b *format.Batch) error {
+			if b.LastOffset >= offset && b.Valid() {
+				found = batchOf(s.Log.File, b)
+				return errDiffer
+			}
+			return nil
+		}, nil)
 	if found != nil {
 		err = nil
 	}
 	return found, err
 }
 
-// FingerprintAll makes the fingerprints of all partitions of the operands; first is true for the first one of a partition. NotRead and
-// the error are those of Fingerprints; the error wraps logdir.ErrNothing if there is no partition.
-func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield func(f *Fingerprint, first bool) error) (notRead []error, err error) {
+// FingerprintAll makes the fingerprints of all partitions of the operands; first is true for the first one of a
+// partition. NotRead and the error are those of Fingerprints; the error wraps logdir.ErrNothing if there is no
+// partition.
+func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield func(f *Fingerprint,
+	first bool) error) (notRead []error, err error) {
 	dirs := &state.Dirs{}
 	seen := map[string]bool{}
 	for _, o := range set.Operands {
 		for _, p := range partitionsOf(o) {
 			name := nameOf(p)
 			if seen[name] {
-				notRead = append(notRead, fmt.Errorf("%s: fingerprints of another %s were written already; compare copies one file each", p.Display, name))
+				notRead = append(notRead, fmt.Errorf("%s: fingerprints of another %s were written already; compare copies one "+
+					"file each", p.Display, name))
 				continue
 			}
 			seen[name] = true

@@ -31,7 +31,8 @@ type Batch struct {
 }
 
 func batchOf(log *logdir.File, b *format.Batch) *Batch {
-	return &Batch{File: log.Display, Segment: log.Name.Base, Pos: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset, Count: b.Count,
+	return &Batch{File: log.Display, Segment: log.Name.Base, Pos: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset,
+		LastOffset: b.LastOffset, Count: b.Count,
 		LeaderEpoch: b.LeaderEpoch, MaxTimestamp: b.MaxTimestamp, ProducerID: b.ProducerID, ProducerEpoch: b.ProducerEpoch,
 		BaseSequence: b.BaseSequence, Codec: b.Codec(), Magic: b.Magic}
 }

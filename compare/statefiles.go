@@ -44,13 +44,15 @@ func compareEpochs(a, b *Log) []StateDifference {
 		start, ok := starts[e.Epoch]
 		if ok && start != e.StartOffset && max(start, e.StartOffset) > from {
 			all = append(all, StateDifference{File: format.KindLeaderEpochCheckpoint.Info().Name,
-				What: fmt.Sprintf("where leader epoch %d begins", e.Epoch), A: fmt.Sprint(e.StartOffset), B: fmt.Sprint(start), Contradicts: true})
+				What: fmt.Sprintf("where leader epoch %d begins", e.Epoch), A: fmt.Sprint(e.StartOffset), B: fmt.Sprint(start),
+				Contradicts: true})
 		}
 	}
 	return all
 }
 
-// compareSnapshots compares what two snapshots of one offset say of the producers that both know: others may have expired.
+// compareSnapshots compares what two snapshots of one offset say of the producers that both know: others may have
+// expired.
 func compareSnapshots(la, lb *Log, a, b *logdir.File) []StateDifference {
 	rawA, rawB := la.small(a), lb.small(b)
 	if rawA == nil || rawB == nil {
@@ -59,7 +61,8 @@ func compareSnapshots(la, lb *Log, a, b *logdir.File) []StateDifference {
 	sa, errA := format.DecodeProducerSnapshot(rawA)
 	sb, errB := format.DecodeProducerSnapshot(rawB)
 	if errA != nil || errB != nil {
-		return []StateDifference{{File: a.Name.Raw, What: "whether it can be read", A: readable(errA), B: readable(errB), Contradicts: true}}
+		return []StateDifference{{File: a.Name.Raw, What: "whether it can be read", A: readable(errA), B: readable(errB),
+			Contradicts: true}}
 	}
 	theirs := make(map[int64]format.ProducerEntry, sb.Len())
 	for i := range sb.Len() {
@@ -85,6 +88,7 @@ func readable(err error) string {
 }
 
 func producerText(e format.ProducerEntry) string {
-	return fmt.Sprintf("epoch %d, last sequence %d at offset %d, transaction since %d", e.ProducerEpoch, e.LastSequence, e.LastOffset,
+	return fmt.Sprintf("epoch %d, last sequence %d at offset %d, transaction since %d", e.ProducerEpoch, e.LastSequence,
+		e.LastOffset,
 		e.CurrentTxnFirstOffset)
 }

@@ -12,11 +12,13 @@ import (
 )
 
 // order is how much a result hurts; the worst comes first.
-var order = map[Result]int{Diverged: 0, Damaged: 1, OnlyA: 2, OnlyB: 3, Compacted: 4, AAhead: 5, BAhead: 6, SameRecords: 7, Identical: 8}
+var order = map[Result]int{Diverged: 0, Damaged: 1, OnlyA: 2, OnlyB: 3, Compacted: 4, AAhead: 5, BAhead: 6,
+	SameRecords: 7, Identical: 8}
 
 // titles are the results in words.
-var titles = map[Result]string{Diverged: "diverged", Damaged: "damaged", OnlyA: "only in a", OnlyB: "only in b", Compacted: "compacted",
-	AAhead: "a is ahead", BAhead: "b is ahead", SameRecords: "same records", Identical: "identical"}
+var titles = map[Result]string{Diverged: "diverged", Damaged: "damaged", OnlyA: "only in a", OnlyB: "only in b",
+	Compacted: "compacted",
+	AAhead:    "a is ahead", BAhead: "b is ahead", SameRecords: "same records", Identical: "identical"}
 
 // Sort puts the results that hurt most first.
 func Sort(all []*Comparison) {
@@ -120,7 +122,8 @@ func (c *Comparison) damageText() string {
 			parts = append(parts, text)
 		}
 		if s.log.Lost > 0 {
-			parts = append(parts, fmt.Sprintf("%s lacks %s from offset %d on, which no cleaning explains", s.name, records(s.log.Lost), s.log.FirstLost))
+			parts = append(parts, fmt.Sprintf("%s lacks %s from offset %d on, which no cleaning explains", s.name,
+				records(s.log.Lost), s.log.FirstLost))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -166,7 +169,8 @@ func (c *Comparison) appendLogs(dst []byte, theme render.Theme) []byte {
 		if b == nil {
 			continue
 		}
-		batches.Row([]string{"a", "b"}[i], fmt.Sprintf("segment %d @%d", b.Segment, b.Pos), fmt.Sprintf("%d–%d", b.BaseOffset, b.LastOffset),
+		batches.Row([]string{"a", "b"}[i], fmt.Sprintf("segment %d @%d", b.Segment, b.Pos), fmt.Sprintf("%d–%d", b.BaseOffset,
+			b.LastOffset),
 			epochText(b), timeText(b), producerOf(b))
 	}
 	return batches.Append(dst, indent)
@@ -223,7 +227,8 @@ func (c *Comparison) sentences() []string {
 		all = append(all, c.truncationSentence(t))
 	}
 	if c.TopicIDsDiffer() {
-		say("The topic ids differ: a has %s, b has %s; these are two topics of one name, or of two clusters.", c.A.TopicID, c.B.TopicID)
+		say("The topic ids differ: a has %s, b has %s; these are two topics of one name, or of two clusters.", c.A.TopicID,
+			c.B.TopicID)
 	}
 	for _, s := range c.State {
 		say("%s, %s: a has %s, b has %s.", s.File, s.What, s.A, s.B)
@@ -237,9 +242,11 @@ func (c *Comparison) truncationSentence(t *Truncation) string {
 		follower, leader = c.B, "a"
 	}
 	if !t.Cuts {
-		return fmt.Sprintf("By the leader epochs %s as a follower of %s would cut nothing: replication would not have noticed.", t.follower(), leader)
+		return fmt.Sprintf("By the leader epochs %s as a follower of %s would cut nothing: replication would not have "+
+			"noticed.", t.follower(), leader)
 	}
-	return fmt.Sprintf("By the leader epochs %s as a follower of %s would cut its log at offset %d and fetch the rest; it would lose %s.",
+	return fmt.Sprintf("By the leader epochs %s as a follower of %s would cut its log at offset %d and fetch the rest; "+
+		"it would lose %s.",
 		t.follower(), leader, t.Offset, offsets(follower.End-t.Offset))
 }
 
@@ -249,8 +256,10 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Columns are those of -o table.
 func Columns() []render.Column {
-	return []render.Column{{Name: "partition"}, {Name: "result"}, {Name: "a from", Right: true}, {Name: "a to", Right: true},
-		{Name: "a records", Right: true}, {Name: "b from", Right: true}, {Name: "b to", Right: true}, {Name: "b records", Right: true},
+	return []render.Column{{Name: "partition"}, {Name: "result"}, {Name: "a from", Right: true},
+		{Name: "a to", Right: true},
+		{Name: "a records", Right: true}, {Name: "b from", Right: true}, {Name: "b to", Right: true},
+		{Name: "b records", Right: true},
 		{Name: "same", Right: true}, {Name: "differ", Right: true}, {Name: "at", Right: true}}
 }
 
@@ -300,9 +309,13 @@ func (s *Summary) Text() string {
 		word = "different"
 	}
 	var parts []string
-	for _, r := range slices.SortedFunc(maps.Keys(s.Counts), func(x, y Result) int { return cmp.Compare(order[x], order[y]) }) {
+	for _, r := range slices.SortedFunc(maps.Keys(s.Counts), func(x, y Result) int {
+		return cmp.Compare(order[x],
+			order[y])
+	}) {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Counts[r], titles[r]))
 	}
-	text := fmt.Sprintf("%s: %s (%s), %s the same", word, render.Plural(s.Partitions, "partition", "partitions"), strings.Join(parts, ", "), records(s.Same))
+	text := fmt.Sprintf("%s: %s (%s), %s the same", word, render.Plural(s.Partitions, "partition", "partitions"),
+		strings.Join(parts, ", "), records(s.Same))
 	return text
 }

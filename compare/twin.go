@@ -20,8 +20,8 @@ type twin struct {
 	reader *format.RecordReader
 }
 
-// twins passes over what both sides have in common from their beginning on: segments of the same base offset and the same bytes. It
-// leaves the sides before the first run in which they differ.
+// twins passes over what both sides have in common from their beginning on: segments of the same base offset and the
+// same bytes. It leaves the sides before the first run in which they differ.
 func (c *comparison) twins(ctx context.Context, a, b []*logdir.Segment) error {
 	a, errA := c.a.passOver(ctx, a, c.SharedFrom)
 	b, errB := c.b.passOver(ctx, b, c.SharedFrom)

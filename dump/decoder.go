@@ -8,8 +8,8 @@ import (
 	"kseg/render"
 )
 
-// Decoder turns the bytes of a key or value into text, as the classes of org.apache.kafka.tools.api that the real tool takes by
-// --key-decoder-class and --value-decoder-class.
+// Decoder turns the bytes of a key or value into text, as the classes of org.apache.kafka.tools.api that the real tool
+// takes by --key-decoder-class and --value-decoder-class.
 type Decoder uint8
 
 // The decoders. Bytes is DefaultDecoder, of which the real tool prints nothing but an address in memory.
@@ -20,7 +20,8 @@ const (
 	DecodeBytes
 )
 
-// appendText appends a key or value. A number of another length than its type is shown by its bytes; there the real tool dies.
+// appendText appends a key or value. A number of another length than its type is shown by its bytes; there the real
+// tool dies.
 func (d Decoder) appendText(dst, b []byte, p render.Payload) []byte {
 	switch {
 	case p.LengthsOnly():

@@ -1,6 +1,6 @@
-// Package dump prints what is in the files of a log directory: batches and records, index entries, snapshots, checkpoints.
-// As text it prints what kafka-dump-log 4.4.0 (org.apache.kafka.tools.DumpLogSegments) prints, byte for byte; where that
-// tool fails it says what is there and goes on.
+// Package dump prints what is in the files of a log directory: batches and records, index entries, snapshots,
+// checkpoints. As text it prints what kafka-dump-log 4.4.0 (org.apache.kafka.tools.DumpLogSegments) prints, byte for
+// byte; where that tool fails it says what is there and goes on.
 package dump
 
 import (
@@ -119,7 +119,8 @@ func (d *dumper) prepareWindow(files []*logdir.File) error {
 	if d.opts.Tail < 0 {
 		return nil
 	}
-	counter := &dumper{ctx: d.ctx, opts: d.opts, out: io.Discard, errOut: io.Discard, window: &window{left: -1, counting: true}}
+	counter := &dumper{ctx: d.ctx, opts: d.opts, out: io.Discard, errOut: io.Discard, window: &window{left: -1,
+		counting: true}}
 	counter.opts.Compat = false
 	for _, f := range files {
 		if err := counter.file(f); err != nil {
@@ -202,7 +203,8 @@ func (d *dumper) print(f *logdir.File) error {
 
 // knownThere reports whether the real tool prints such a file; it looks at the text behind the last dot.
 func knownThere(f *logdir.File) bool {
-	return !f.Name.Leftover() && (f.Kind().IsSegmentFile() || f.Kind() == format.KindProducerSnapshot || f.Kind() == format.KindCheckpoint)
+	return !f.Name.Leftover() && (f.Kind().IsSegmentFile() || f.Kind() == format.KindProducerSnapshot ||
+		f.Kind() == format.KindCheckpoint)
 }
 
 // ignore passes over a file in the real tool's words.

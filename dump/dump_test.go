@@ -18,7 +18,8 @@ import (
 
 // defaults are the options the command line gives.
 func defaults() Options {
-	return Options{Payload: render.PayloadRaw, Decode: Decode{Auto: true}, MaxMessageSize: 5 << 20, Limit: -1, Tail: -1, Jobs: 1, MaxBatchBytes: 256 << 20}
+	return Options{Payload: render.PayloadRaw, Decode: Decode{Auto: true}, MaxMessageSize: 5 << 20, Limit: -1, Tail: -1,
+		Jobs: 1, MaxBatchBytes: 256 << 20}
 }
 
 // dumped runs a dump over paths and returns stdout, stderr and the result.
@@ -91,7 +92,8 @@ func TestJobsDoNotChangeTheOutput(t *testing.T) {
 
 // --limit and --tail cut the full list of units, and --from and --to choose from it, whatever the partition looks like.
 func TestWindowsAndRangesAreCutsOfTheWhole(t *testing.T) {
-	for _, name := range []string{"4.4.0/segments-316/clean/seg-4096-0", "4.4.0/compacted/users-0", "4.4.0/transactions/ledger-0"} {
+	for _, name := range []string{"4.4.0/segments-316/clean/seg-4096-0", "4.4.0/compacted/users-0",
+		"4.4.0/transactions/ledger-0"} {
 		dir := fixture.Dir(t, name)
 		for _, deep := range []bool{false, true} {
 			o := defaults()
@@ -149,7 +151,8 @@ func TestTimeRange(t *testing.T) {
 	o := defaults()
 	o.Data, o.Filter = true, Filter{FromTime: &from, ToTime: &to}
 	got := units(t, o, dir, true)
-	if len(got) != 500 || !strings.HasPrefix(got[0], "| offset: 1000 ") || !strings.HasPrefix(got[499], "| offset: 1499 ") {
+	if len(got) != 500 || !strings.HasPrefix(got[0], "| offset: 1000 ") || !strings.HasPrefix(got[499],
+		"| offset: 1499 ") {
 		t.Errorf("%d records, first %q", len(got), got[0])
 	}
 }

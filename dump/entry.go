@@ -28,7 +28,8 @@ type field struct {
 	s          string
 }
 
-// entries prints the items of the small files: index entries, producers, checkpoint lines. It is reused from item to item.
+// entries prints the items of the small files: index entries, producers, checkpoint lines. It is reused from item to
+// item.
 type entries struct {
 	d      *dumper
 	f      *logdir.File

@@ -18,11 +18,12 @@ type Filter struct {
 	Key              []byte // nil: any
 	Header           string // a header of this name; "": any
 	HeaderValue      []byte // nil: any
-	// Match passes records of which the key, the value, or a header's name or value matches; the other two look at the key and at the
-	// value alone. A null matches nothing. nil: any.
+	// Match passes records of which the key, the value, or a header's name or value matches; the other two look at the key
+	// and at the value alone. A null matches nothing. nil: any.
 	Match, MatchKey, MatchValue *regexp.Regexp
 	Control                     bool // control batches only
-	// Group, TopicName and TransactionalID are patterns (path.Match) for what decoded records of internal topics are about; "": any.
+	// Group, TopicName and TransactionalID are patterns (path.Match) for what decoded records of internal topics are
+	// about; "": any.
 	Group, TopicName, TransactionalID string
 }
 
@@ -34,14 +35,15 @@ func (f *Filter) decoded(r *schema.Record) bool {
 	if f.Group != "" && !matches(f.Group, r.Key.Get("group")) && !matches(f.Group, r.Key.Get("groupId")) {
 		return false
 	}
-	return (f.TransactionalID == "" || matches(f.TransactionalID, r.Key.Get("transactionalId"))) && (f.TopicName == "" || f.aboutTopic(r))
+	return (f.TransactionalID == "" || matches(f.TransactionalID, r.Key.Get("transactionalId"))) && (f.TopicName == "" ||
+		f.aboutTopic(r))
 }
 
 // topicResource is the type of a topic's settings in the metadata log (ConfigResource.Type).
 const topicResource = 2
 
-// aboutTopic reports whether a record names the topic: in its key, as a topic of the metadata or its settings, or among the partitions
-// of a transaction.
+// aboutTopic reports whether a record names the topic: in its key, as a topic of the metadata or its settings, or among
+// the partitions of a transaction.
 func (f *Filter) aboutTopic(r *schema.Record) bool {
 	v := r.Value
 	if matches(f.TopicName, r.Key.Get("topic")) || v.Name == "TopicRecord" && matches(f.TopicName, v.Get("name")) ||
@@ -174,8 +176,8 @@ func (f *Filter) hasHeader(r *format.Record) bool {
 	return false
 }
 
-// window is --limit and --tail: units before skip are passed over, then left are printed (-1: all). Units are records in
-// a deep dump and batches in a shallow one. A nil window prints everything.
+// window is --limit and --tail: units before skip are passed over, then left are printed (-1: all). Units are records
+// in a deep dump and batches in a shallow one. A nil window prints everything.
 type window struct {
 	skip, left, seen int64
 	counting         bool

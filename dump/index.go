@@ -9,8 +9,8 @@ import (
 	"kseg/logdir"
 )
 
-// withLog prints the title of an index and calls fn with its bytes, its base offset and the bytes of the segment it is an index
-// of; these are nil if that is not there.
+// withLog prints the title of an index and calls fn with its bytes, its base offset and the bytes of the segment it is
+// an index of; these are nil if that is not there.
 func (d *dumper) withLog(f *logdir.File, fn func(raw []byte, base int64, log []byte) error) error {
 	base, err := f.RequireBase()
 	if err != nil {
@@ -83,7 +83,8 @@ func (d *dumper) checkOffsetEntry(f *logdir.File, path string, e format.OffsetEn
 		return
 	}
 	if d.opts.MaxMessageSize > 0 && b.Size() > d.opts.MaxMessageSize {
-		d.say(f, fmt.Sprintf("the entry of offset %d was not checked: its batch has %d bytes, above --max-message-size %d", e.Offset, b.Size(), d.opts.MaxMessageSize))
+		d.say(f, fmt.Sprintf("the entry of offset %d was not checked: its batch has %d bytes, above --max-message-size %d",
+			e.Offset, b.Size(), d.opts.MaxMessageSize))
 		return
 	}
 	if b.LastOffset != e.Offset {
@@ -177,7 +178,8 @@ func (d *dumper) timeEntries(f *logdir.File, x format.TimeIndex, index format.Of
 	return out.close()
 }
 
-// timeCheck holds time index entries against the batches. It goes through the log once as long as the entries are in order.
+// timeCheck holds time index entries against the batches. It goes through the log once as long as the entries are in
+// order.
 type timeCheck struct {
 	d        *dumper
 	path     string
@@ -248,7 +250,8 @@ func (d *dumper) txnIndex(f *logdir.File) error {
 		for i := range x.Len() {
 			e := x.Entry(i)
 			if e.Version != 0 {
-				d.say(f, fmt.Sprintf("byte %d: entry of version %d; only 0 is known, and a broker refuses to load the file", x.Position(i), e.Version))
+				d.say(f, fmt.Sprintf("byte %d: entry of version %d; only 0 is known, and a broker refuses to load the file",
+					x.Position(i), e.Version))
 			}
 			out.int("version", "version", int64(e.Version)).int("producerId", "producer_id", e.ProducerID)
 			out.int("firstOffset", "first_offset", e.FirstOffset).int("lastOffset", "last_offset", e.LastOffset)

@@ -58,10 +58,11 @@ type cutter struct {
 	copies bool // the runs have copies of their bytes
 }
 
-// newCutter begins where the filters allow. Like the real tool it takes for a batch what a size field spans; unlike that
-// tool it also looks for intact batches in what is not intact, unless the real tool's output is wanted.
+// newCutter begins where the filters allow. Like the real tool it takes for a batch what a size field spans; unlike
+// that tool it also looks for intact batches in what is not intact, unless the real tool's output is wanted.
 func (d *dumper) newCutter(f *logdir.File, data []byte, base int64) *cutter {
-	c := &cutter{d: d, f: f, data: data, end: int64(len(data)), copies: true, order: newOrder(f, base), scan: format.NewScanner(data, d.seek(f, data, base), base)}
+	c := &cutter{d: d, f: f, data: data, end: int64(len(data)), copies: true, order: newOrder(f, base),
+		scan: format.NewScanner(data, d.seek(f, data, base), base)}
 	if d.opts.MaxBytes != nil {
 		c.end = min(c.end, *d.opts.MaxBytes)
 	}
@@ -122,8 +123,9 @@ func (c *cutter) add(r *run, b format.Batch, copied bool, from int64) bool {
 	return true
 }
 
-// load copies the bytes that the run will probably have: where each is looked at once and in order, that is cheaper than to
-// map their pages. Without a copy, after an error or at the end, the mapping serves, and says what is wrong with it.
+// load copies the bytes that the run will probably have: where each is looked at once and in order, that is cheaper
+// than to map their pages. Without a copy, after an error or at the end, the mapping serves, and says what is wrong
+// with it.
 func (c *cutter) load(r *run) {
 	from := c.scan.Pos()
 	n := int(min(copyBytes, int64(len(c.data))-from))
@@ -190,8 +192,8 @@ func (c *cutter) parallel() (err error) {
 	}
 }
 
-// order notices offsets and leader epochs that run backwards, from the headers alone. It compares with the batch just before,
-// so that a repeated stretch is one problem.
+// order notices offsets and leader epochs that run backwards, from the headers alone. It compares with the batch just
+// before, so that a repeated stretch is one problem.
 type order struct {
 	checkpoint bool
 	base       int64
@@ -217,7 +219,8 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 		return problems // its checksum says enough
 	}
 	if b.Magic < 0 || b.Magic > 2 {
-		problems = append(problems, damageAt(b, "magic is "+strconv.Itoa(int(b.Magic))+", and no broker writes that"+intactV2(b)))
+		problems = append(problems, damageAt(b, "magic is "+strconv.Itoa(int(b.Magic))+", and no broker writes that"+
+			intactV2(b)))
 	} else if b.Magic < 2 {
 		if v2, ok := b.AsV2(); ok {
 			problems = append(problems, damageAt(b, "magic is "+strconv.Itoa(int(b.Magic))+intactV2(b)))
@@ -227,11 +230,13 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 	first := b.BaseOffset
 	switch {
 	case b.BaseOffset-o.base > 1<<31-1 && !o.checkpoint:
-		return append(problems, damageAt(b, fmt.Sprintf("base offset %d is more than 2^31-1 above the segment's %d", b.BaseOffset, o.base)))
+		return append(problems, damageAt(b, fmt.Sprintf("base offset %d is more than 2^31-1 above the segment's %d",
+			b.BaseOffset, o.base)))
 	case first < o.next && o.first:
 		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d is below %d, where the segment begins by its name", first, o.next)))
 	case first < o.next:
-		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d runs backwards: the batch before ended at %d", first, o.next-1)))
+		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d runs backwards: the batch before ended at %d",
+			first, o.next-1)))
 	}
 	o.first = false
 	o.next = b.NextOffset()
@@ -242,7 +247,8 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 	case b.LeaderEpoch < -1:
 		return append(problems, damageAt(b, fmt.Sprintf("leader epoch %d is below -1", b.LeaderEpoch)))
 	case b.LeaderEpoch < o.epoch:
-		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d runs backwards: it was %d before", b.LeaderEpoch, o.epoch)))
+		problems = append(problems, damageAt(b, fmt.Sprintf("leader epoch %d runs backwards: it was %d before", b.LeaderEpoch,
+			o.epoch)))
 	}
 	o.epoch = b.LeaderEpoch
 	return problems
@@ -256,7 +262,8 @@ func intact(b *format.Batch) bool {
 
 func intactV2(b *format.Batch) string {
 	if v2, ok := b.AsV2(); ok {
-		return fmt.Sprintf("; by its checksum it is an intact record batch of magic 2, offsets %s", span(v2.BaseOffset, v2.LastOffset))
+		return fmt.Sprintf("; by its checksum it is an intact record batch of magic 2, offsets %s",
+			span(v2.BaseOffset, v2.LastOffset))
 	}
 	return ""
 }
@@ -278,10 +285,12 @@ func holeProblem(h *format.Hole) problem {
 	p := problem{damage: h.Kind != format.ZeroTail, fatalThere: errors.Is(h.Err, format.ErrValue)}
 	switch h.Kind {
 	case format.ZeroTail:
-		p.text = fmt.Sprintf("byte %d: zero tail: the last %d bytes are all zero (preallocated, or a crash before the data was written)", h.Pos, h.Len)
+		p.text = fmt.Sprintf("byte %d: zero tail: the last %d bytes are all zero (preallocated, or a crash before the "+
+			"data was written)", h.Pos, h.Len)
 		return p
 	case format.TornTail:
-		p.text = fmt.Sprintf("byte %d: torn tail: the file ends %d bytes into a batch (%v)%s", h.Pos, h.Len, h.Err, expecting(h))
+		p.text = fmt.Sprintf("byte %d: torn tail: the file ends %d bytes into a batch (%v)%s", h.Pos, h.Len, h.Err,
+			expecting(h))
 		return p
 	}
 	p.text = fmt.Sprintf("byte %d: damage: %v; ", h.Pos, h.Err)
@@ -295,7 +304,8 @@ func holeProblem(h *format.Hole) problem {
 		}
 		return p
 	}
-	p.text += fmt.Sprintf("%d bytes skipped%s; reading goes on at byte %d, offset %d", h.Len, lost(h), h.Next, h.NextOffset)
+	p.text += fmt.Sprintf("%d bytes skipped%s; reading goes on at byte %d, offset %d", h.Len, lost(h), h.Next,
+		h.NextOffset)
 	return p
 }
 

@@ -36,11 +36,13 @@ func offsetCommit(group, metadata string) fixture.Record {
 // What acts on a terminal is escaped wherever a record comes from: header keys, decoded records, names of files.
 func TestNothingThatActsOnATerminalIsShownRaw(t *testing.T) {
 	const evil = "a\x1b[31m\u009b31mb\x7f\u202ec\n"
-	user := writeSegment(t, "user-\x1b[31m-0", fixture.Batch{Records: []fixture.Record{{Header: evil, Value: []byte(evil)}}})
+	user := writeSegment(t, "user-\x1b[31m-0", fixture.Batch{Records: []fixture.Record{{Header: evil,
+		Value: []byte(evil)}}})
 	commits := writeSegment(t, "__consumer_offsets-0", fixture.Batch{Records: []fixture.Record{offsetCommit(evil, evil)}})
 	acting := regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u202e]")
 	for _, output := range []Output{Text, JSON, Table} {
-		for _, payload := range []render.Payload{render.PayloadAuto, render.PayloadUTF8, render.PayloadHex, render.PayloadRedacted} {
+		for _, payload := range []render.Payload{render.PayloadAuto, render.PayloadUTF8, render.PayloadHex,
+			render.PayloadRedacted} {
 			o := defaults()
 			o.Output, o.Deep, o.Data, o.Payload = output, true, true, payload
 			stdout, stderr, _ := dumped(t, o, user, commits)
@@ -56,10 +58,14 @@ func TestNothingThatActsOnATerminalIsShownRaw(t *testing.T) {
 
 // A redacted dump tells sizes, and of decoded records types and versions.
 func TestRedactedTellsNothing(t *testing.T) {
-	user := writeSegment(t, "user-0", fixture.Batch{Records: []fixture.Record{{Key: []byte("secret"), Value: []byte("secret"), Header: "h"}}})
-	commits := writeSegment(t, "__consumer_offsets-0", fixture.Batch{Records: []fixture.Record{offsetCommit("secret", "secret")}})
-	voter := []byte("\x00\x00\x02\x00\x00\x00\x01" + strings.Repeat("\x01", 16) + "\x02\x02L\x07secret\x00\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00")
-	voters := writeSegment(t, "__cluster_metadata-0", fixture.Batch{Attributes: 0x20, Records: []fixture.Record{{Key: []byte{0, 0, 0, 6}, Value: voter}}})
+	user := writeSegment(t, "user-0", fixture.Batch{Records: []fixture.Record{{Key: []byte("secret"),
+		Value: []byte("secret"), Header: "h"}}})
+	commits := writeSegment(t, "__consumer_offsets-0",
+		fixture.Batch{Records: []fixture.Record{offsetCommit("secret", "secret")}})
+	voter := []byte("\x00\x00\x02\x00\x00\x00\x01" + strings.Repeat("\x01", 16) +
+		"\x02\x02L\x07secret\x00\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00")
+	voters := writeSegment(t, "__cluster_metadata-0", fixture.Batch{Attributes: 0x20,
+		Records: []fixture.Record{{Key: []byte{0, 0, 0, 6}, Value: voter}}})
 	for _, output := range []Output{Text, JSON, Table} {
 		o := defaults()
 		o.Output, o.Deep, o.Data = output, true, true
@@ -88,7 +94,8 @@ func TestRedactedTellsNothing(t *testing.T) {
 func TestDeepJSONWithoutPayloads(t *testing.T) {
 	o := defaults()
 	o.Output, o.Deep = JSON, true
-	stdout, _, _ := dumped(t, o, writeSegment(t, "user-0", fixture.Batch{Records: []fixture.Record{{Value: []byte("some"), Header: "h"}}}))
+	stdout, _, _ := dumped(t, o, writeSegment(t, "user-0",
+		fixture.Batch{Records: []fixture.Record{{Value: []byte("some"), Header: "h"}}}))
 	fixture.CheckJSON(t, []byte(stdout))
 	if want := `"key":null,"value":{"length":4},"headers":[{"key":"h","value":null}],"control":null,"decoded":null}`; !strings.Contains(stdout, want) {
 		t.Errorf("no %s in %s", want, stdout)

@@ -59,8 +59,8 @@ func (d *dumper) newDecoder() *schema.Decoder {
 	return decoder
 }
 
-// safe escapes what was appended to dst behind its first n bytes, unless text goes out as the real tool writes it: then no
-// terminal shows it.
+// safe escapes what was appended to dst behind its first n bytes, unless text goes out as the real tool writes it: then
+// no terminal shows it.
 func (p *textPrinter) safe(dst []byte, n int) []byte {
 	if p.opts.Payload == render.PayloadRaw {
 		return dst
@@ -79,7 +79,8 @@ type textPrinter struct {
 	place   place
 }
 
-// place is where JSON says that something is; the topic and the name of the directory are "" where that is not a partition's.
+// place is where JSON says that something is; the topic and the name of the directory are "" where that is not a
+// partition's.
 type place struct{ file, topic, partition string }
 
 func placeOf(f *logdir.File) place {
@@ -127,8 +128,8 @@ func (p *textPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	return append(dst, '\n')
 }
 
-// bare is a record without its metadata: an empty line for a control record, for one with neither key nor value, and for all
-// where keys and values are not printed.
+// bare is a record without its metadata: an empty line for a control record, for one with neither key nor value, and
+// for all where keys and values are not printed.
 func (p *textPrinter) bare(dst []byte, b *format.Batch, r *format.Record) []byte {
 	if b.Control() || !p.opts.Data {
 		return dst
@@ -293,10 +294,12 @@ func right(name string) render.Column { return render.Column{Name: name, Right: 
 
 func left(name string) render.Column { return render.Column{Name: name} }
 
-var batchColumns = []render.Column{left("file"), right("position"), right("size"), right("magic"), right("base"), right("last"), right("count"),
+var batchColumns = []render.Column{left("file"), right("position"), right("size"), right("magic"), right("base"),
+	right("last"), right("count"),
 	right("epoch"), left("codec"), left("max timestamp"), right("producer"), right("sequence"), left("flags"), left("crc")}
 
-var recordColumns = []render.Column{left("file"), right("position"), right("offset"), left("time"), right("sequence"), left("headers"), left("key"), left("value")}
+var recordColumns = []render.Column{left("file"), right("position"), right("offset"), left("time"), right("sequence"),
+	left("headers"), left("key"), left("value")}
 
 func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) []byte {
 	if t.opts.Deep || t.opts.Quiet && valid {
@@ -306,14 +309,17 @@ func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) 
 	if !valid {
 		crc = t.opts.Theme.Bad("WRONG")
 	}
-	t.d.row("batch", batchColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)), decimal(b.BaseOffset), decimal(b.LastOffset),
-		absent(int64(b.Count)), absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b), absent(int64(b.BaseSequence)), flags(b), crc)
+	t.d.row("batch", batchColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)),
+		decimal(b.BaseOffset), decimal(b.LastOffset),
+		absent(int64(b.Count)), absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b),
+		absent(int64(b.BaseSequence)), flags(b), crc)
 	return dst
 }
 
 func (t *tablePrinter) record(dst []byte, b *format.Batch, r *format.Record) []byte {
 	if !t.opts.Quiet {
-		t.d.row("record", recordColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp), absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key, t.opts.KeyDecoder), t.value(b, r))
+		t.d.row("record", recordColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(r.Offset), instant(r.Timestamp),
+			absent(int64(r.Sequence)), headerCount(r), t.cell(r.Key, t.opts.KeyDecoder), t.value(b, r))
 	}
 	return dst
 }

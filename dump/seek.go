@@ -5,8 +5,8 @@ import (
 	"kseg/logdir"
 )
 
-// choose lists the files to print, in order. Where only some records or batches are wanted, directories give only the logs
-// that a broker would read, and of those the ones whose range of offsets may have something.
+// choose lists the files to print, in order. Where only some records or batches are wanted, directories give only the
+// logs that a broker would read, and of those the ones whose range of offsets may have something.
 func (d *dumper) choose(set *logdir.Set) []*logdir.File {
 	files := set.Files()
 	if !d.selective() {
@@ -48,8 +48,8 @@ func (d *dumper) mayHold(files []*logdir.File, i int) bool {
 	return true
 }
 
-// seek is the position from which the filter's range can be read: where the index sends a look-up of its beginning, or 0
-// if there is no index or it does not lead to a batch that fits.
+// seek is the position from which the filter's range can be read: where the index sends a look-up of its beginning, or
+// 0 if there is no index or it does not lead to a batch that fits.
 func (d *dumper) seek(f *logdir.File, data []byte, base int64) int64 {
 	if f.Kind() != format.KindLog || d.opts.Filter.From == nil && d.opts.Filter.FromTime == nil {
 		return 0

@@ -47,13 +47,15 @@ func snapshotMessage(s *format.ProducerSnapshot) string {
 	reason := "null"
 	switch s.Fault {
 	case format.SnapshotBadCRC:
-		return fmt.Sprintf("Snapshot is corrupt (CRC is no longer valid). Stored crc: %d. Computed crc: %d", s.CRC, s.ComputedCRC)
+		return fmt.Sprintf("Snapshot is corrupt (CRC is no longer valid). Stored crc: %d. Computed crc: %d", s.CRC,
+			s.ComputedCRC)
 	case format.SnapshotBadVersion:
 		reason = fmt.Sprintf("Snapshot contained an unknown file version %d", s.Version)
 	case format.SnapshotNegativeCount:
 		reason = "non-nullable field producerEntries was serialized as null"
 	case format.SnapshotCountTooLarge:
-		reason = fmt.Sprintf("Tried to allocate a collection of size %d, but there are only %d bytes remaining.", s.Count, s.Remaining())
+		reason = fmt.Sprintf("Tried to allocate a collection of size %d, but there are only %d bytes remaining.", s.Count,
+			s.Remaining())
 	}
 	return "Snapshot failed schema validation: " + reason
 }

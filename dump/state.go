@@ -33,13 +33,14 @@ func (d *dumper) stateFile(f *logdir.File) error {
 	return nil
 }
 
-// stateForm is the function that prints a kind of state file, nil for others. Its error is one of the file's content, or a
-// stopError.
+// stateForm is the function that prints a kind of state file, nil for others. Its error is one of the file's content,
+// or a stopError.
 func (d *dumper) stateForm(kind format.Kind) func(*logdir.File, []byte) error {
 	switch kind {
 	case format.KindLeaderEpochCheckpoint:
 		return d.epochs
-	case format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint:
+	case format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint,
+		format.KindCleanerOffsetCheckpoint:
 		return d.offsets
 	case format.KindPartitionMetadata:
 		return d.partitionMetadata
@@ -57,7 +58,8 @@ func (d *dumper) epochs(f *logdir.File, raw []byte) error {
 	c, bad := format.DecodeLeaderEpochs(raw)
 	out := d.entries(f, "epoch_entry")
 	for _, e := range c.Entries {
-		if err := out.int("epoch", "epoch", int64(e.Epoch)).int("startOffset", "start_offset", e.StartOffset).end(); err != nil {
+		if err := out.int("epoch", "epoch", int64(e.Epoch)).int("startOffset", "start_offset",
+			e.StartOffset).end(); err != nil {
 			return err
 		}
 	}
@@ -90,7 +92,8 @@ func (d *dumper) partitionMetadata(f *logdir.File, raw []byte) error {
 		return err
 	}
 	out := d.entries(f, "properties")
-	if err := out.int("version", "version", int64(m.Version)).str("topicId", "topic_id", m.TopicID.String()).end(); err != nil {
+	if err := out.int("version", "version", int64(m.Version)).str("topicId", "topic_id",
+		m.TopicID.String()).end(); err != nil {
 		return err
 	}
 	return out.close()
@@ -121,7 +124,8 @@ func snake(key string) string {
 func (d *dumper) cleanShutdown(f *logdir.File, raw []byte) error {
 	m, bad := format.DecodeCleanShutdown(raw)
 	out := d.entries(f, "properties")
-	if err := out.int("version", "version", int64(m.Version)).int("brokerEpoch", "broker_epoch", m.BrokerEpoch).end(); err != nil {
+	if err := out.int("version", "version", int64(m.Version)).int("brokerEpoch", "broker_epoch",
+		m.BrokerEpoch).end(); err != nil {
 		return err
 	}
 	return closing(out, bad)

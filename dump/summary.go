@@ -83,8 +83,8 @@ func (s *summary) addGaps(f *logdir.File, g *gaps) {
 	s.last = g.last
 }
 
-// absolute is what Java's File.getAbsolutePath makes of a path: it puts the working directory before it and removes doubled
-// slashes, but keeps "." and "..".
+// absolute is what Java's File.getAbsolutePath makes of a path: it puts the working directory before it and removes
+// doubled slashes, but keeps "." and "..".
 func absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		if wd, err := os.Getwd(); err == nil {
@@ -109,8 +109,10 @@ func (d *dumper) printSummaries() {
 		}
 	}
 	s.timestamps.print(d, &out, "Found timestamp mismatch in :%s\n", "  Index timestamp: %d, log timestamp: %d\n")
-	s.outOfOrder.print(d, &out, "Found out of order timestamp in :%s\n", "  Index timestamp: %d, Previously indexed timestamp: %d\n")
-	s.notFound.print(d, &out, "The following indexed offsets are not found in :%s\n", "Indexed offset: %d, found log offset: %d\n")
+	s.outOfOrder.print(d, &out, "Found out of order timestamp in :%s\n", "  Index timestamp: %d, Previously indexed "+
+		"timestamp: %d\n")
+	s.notFound.print(d, &out, "The following indexed offsets are not found in :%s\n",
+		"Indexed offset: %d, found log offset: %d\n")
 	for path, pairs := range s.gaps.pairs {
 		s.gaps.pairs[path] = d.mapped(pairs)
 	}
@@ -118,8 +120,8 @@ func (d *dumper) printSummaries() {
 	d.errOut.Write(out.Bytes())
 }
 
-// mapped brings gaps into the order of the real tool's sorted map, in which a later pair replaces an earlier one of the same
-// first offset. Its false alarm, the pair that begins with -1, is left out unless its stderr is wanted.
+// mapped brings gaps into the order of the real tool's sorted map, in which a later pair replaces an earlier one of the
+// same first offset. Its false alarm, the pair that begins with -1, is left out unless its stderr is wanted.
 func (d *dumper) mapped(pairs []pair) []pair {
 	slices.SortStableFunc(pairs, func(a, b pair) int {
 		switch {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The table of java.util.HashMap.computeIfAbsent grows when it is called again with too many keys in it, not by the call that
-// adds the key: 13 files leave it at 16 buckets, a second pair of any of them doubles it.
+// The table of java.util.HashMap.computeIfAbsent grows when it is called again with too many keys in it, not by the
+// call that adds the key: 13 files leave it at 16 buckets, a second pair of any of them doubles it.
 func TestSummaryTableGrowsWithTheNextCall(t *testing.T) {
 	var f findings
 	for i := range 13 {

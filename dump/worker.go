@@ -65,7 +65,8 @@ func (w *worker) passes(b *format.Batch) bool {
 	if !f.record(b, &w.record) {
 		return false
 	}
-	return w.filter == nil || w.topic != schema.None && !b.Control() && f.decoded(w.filter.Decode(w.topic, w.record.Key, w.record.Value))
+	return w.filter == nil || w.topic != schema.None && !b.Control() && f.decoded(w.filter.Decode(w.topic, w.record.Key,
+		w.record.Value))
 }
 
 // Enter waits for the run's turn before a very large batch is decompressed, so that only one is at a time.
@@ -169,7 +170,8 @@ func (w *worker) printBatch(r *run, b *format.Batch) error {
 	return w.printDeep(r, b, computed, valid, selected)
 }
 
-// count counts the records of a batch that pass. Where the header tells how many there are, and all pass, they are not read.
+// count counts the records of a batch that pass. Where the header tells how many there are, and all pass, they are not
+// read.
 func (w *worker) count(r *run, b *format.Batch, selected selection) {
 	n := int64(b.Count)
 	if readable := readable(b); selected != all || readable.Count < 0 || readable.Magic != b.Magic {
@@ -287,9 +289,11 @@ func (w *worker) anyRecord(b *format.Batch) bool {
 
 func checksumProblem(b *format.Batch, computed uint32) problem {
 	if !b.Legacy() && len(b.Raw) < format.BatchHeaderSize {
-		return damageAt(b, fmt.Sprintf("the batch of offsets %s has %d bytes: fewer than its header of 61", span(b.BaseOffset, b.LastOffset), len(b.Raw)))
+		return damageAt(b, fmt.Sprintf("the batch of offsets %s has %d bytes: fewer than its header of 61",
+			span(b.BaseOffset, b.LastOffset), len(b.Raw)))
 	}
-	text := fmt.Sprintf("checksum mismatch in the batch of offsets %s: stored %d, computed %d", span(b.BaseOffset, b.LastOffset), b.CRC, computed)
+	text := fmt.Sprintf("checksum mismatch in the batch of offsets %s: stored %d, computed %d",
+		span(b.BaseOffset, b.LastOffset), b.CRC, computed)
 	if pos, bit, ok := b.FlippedBit(); ok {
 		text += fmt.Sprintf("; one flipped bit explains it: byte %d, bit %d", pos, bit)
 	}
@@ -298,13 +302,15 @@ func checksumProblem(b *format.Batch, computed uint32) problem {
 
 // codecProblem is about a codec that the batch's magic does not have. In a deep dump it is the records that say so.
 func codecProblem(b *format.Batch) problem {
-	p := damageAt(b, fmt.Sprintf("the batch of offsets %s has the codec %s, which magic %d does not know", span(b.BaseOffset, b.LastOffset), b.Codec(), b.Magic))
+	p := damageAt(b, fmt.Sprintf("the batch of offsets %s has the codec %s, which magic %d does not know",
+		span(b.BaseOffset, b.LastOffset), b.Codec(), b.Magic))
 	p.fatalThere = !b.Codec().Known()
 	return p
 }
 
 func recordProblem(b *format.Batch, err error, plain bool) problem {
-	p := damageAt(b, fmt.Sprintf("the batch of offsets %s cannot be read to its end: %v%s", span(b.BaseOffset, b.LastOffset), err, where(plain)))
+	p := damageAt(b, fmt.Sprintf("the batch of offsets %s cannot be read to its end: %v%s",
+		span(b.BaseOffset, b.LastOffset), err, where(plain)))
 	p.fatalThere = true
 	if errors.Is(err, format.ErrTooLarge) {
 		p.damage, p.incomplete = false, true

@@ -8,7 +8,8 @@ import (
 	"kseg/render"
 )
 
-// Bounds on what is read of the files beside the one shown, over a whole run, so that hostile ones cannot make it endless.
+// Bounds on what is read of the files beside the one shown, over a whole run, so that hostile ones cannot make it
+// endless.
 const (
 	mostChecked = 4 << 30 // bytes of batches whose checksums are computed
 	mostHops    = 50 << 20
@@ -102,7 +103,8 @@ func (s *surroundings) batchAt(position, base, relative int64) string {
 	case base >= 0 && b.LastOffset < base+relative:
 		return fmt.Sprintf("the batch there has %s, all before this one", offsets(&b))
 	case base >= 0 && !b.Legacy() && b.BaseOffset > base+relative:
-		return fmt.Sprintf("the batch there has %s, all behind this one: a look-up that starts here may start too late", offsets(&b))
+		return fmt.Sprintf("the batch there has %s, all behind this one: a look-up that starts here may start too late",
+			offsets(&b))
 	}
 	return "the batch there has " + offsets(&b)
 }
@@ -121,8 +123,8 @@ func offsets(b *format.Batch) string {
 	return fmt.Sprintf("offsets %d–%d", b.BaseOffset, b.LastOffset)
 }
 
-// batchOf words which batch holds an offset that the time index names. Entries come in ascending order, so each walk goes on
-// where the last one ended, if the offset index knows nothing nearer.
+// batchOf words which batch holds an offset that the time index names. Entries come in ascending order, so each walk
+// goes on where the last one ended, if the offset index knows nothing nearer.
 func (s *surroundings) batchOf(offset int64) string {
 	if s.log == nil {
 		return "there is no .log beside it to look at"
@@ -140,7 +142,8 @@ func (s *surroundings) batchOf(offset int64) string {
 			break
 		}
 		if b.LastOffset >= offset {
-			return fmt.Sprintf("in the batch of %s at byte %d, whose latest record is of %s", offsets(&b), pos, instant(b.MaxTimestamp))
+			return fmt.Sprintf("in the batch of %s at byte %d, whose latest record is of %s", offsets(&b), pos,
+				instant(b.MaxTimestamp))
 		}
 		pos = b.End()
 		s.at, s.offset = pos, b.LastOffset

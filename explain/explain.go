@@ -1,6 +1,6 @@
-// Package explain shows what each byte of a file is for: position, hexadecimal digits, characters, field, value and meaning.
-// The layouts come from format.Describe, those of internal topics' records from schema; here are the words. It also
-// computes how many bytes records take on disk.
+// Package explain shows what each byte of a file is for: position, hexadecimal digits, characters, field, value and
+// meaning. The layouts come from format.Describe, those of internal topics' records from schema; here are the words. It
+// also computes how many bytes records take on disk.
 package explain
 
 import (
@@ -78,8 +78,8 @@ type sink interface {
 	missing(text string) error
 }
 
-// Run shows f to out, and says on errOut how to go on. The error wraps ErrNoHit or ErrNotAsked, format.ErrTooLarge where a
-// batch could not be opened for its size (all else is shown), or is one of reading or writing.
+// Run shows f to out, and says on errOut how to go on. The error wraps ErrNoHit or ErrNotAsked, format.ErrTooLarge
+// where a batch could not be opened for its size (all else is shown), or is one of reading or writing.
 func Run(ctx context.Context, f *logdir.File, opts Options, out, errOut io.Writer) error {
 	return f.View(func(data []byte) error {
 		e := newExplainer(ctx, f, &opts, data, errOut)

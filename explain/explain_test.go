@@ -65,8 +65,10 @@ func (s *coverSink) field(f *field) error {
 func cover(t testing.TB, f *logdir.File, data []byte, keep bool) []field {
 	t.Helper()
 	s := &coverSink{t: t, name: f.Display, data: data, batch: -1, keep: keep}
-	e := &explainer{ctx: context.Background(), opts: &Options{All: true, MaxBatchBytes: 16 << 20}, file: f, data: data, base: f.Name.Base, sink: s,
-		notes: io.Discard, around: &surroundings{}, topic: topicOf(f), rr: format.NewRecordReader(16<<20, nil), schema: schema.NewDecoder()}
+	e := &explainer{ctx: context.Background(), opts: &Options{All: true, MaxBatchBytes: 16 << 20}, file: f, data: data,
+		base: f.Name.Base, sink: s,
+		notes: io.Discard, around: &surroundings{}, topic: topicOf(f), rr: format.NewRecordReader(16<<20, nil),
+		schema: schema.NewDecoder()}
 	show := e.entries
 	if kind := f.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
 		show = e.segment
@@ -114,8 +116,8 @@ func TestFieldsCoverRealFiles(t *testing.T) {
 	}
 }
 
-// TestFlippedBitsInDecodedRecords: whatever bit of an internal topic is flipped, the cover is exact, and the fields that end before
-// it stay as they are.
+// TestFlippedBitsInDecodedRecords: whatever bit of an internal topic is flipped, the cover is exact, and the fields
+// that end before it stay as they are.
 func TestFlippedBitsInDecodedRecords(t *testing.T) {
 	seen := map[schema.Topic]bool{}
 	for _, name := range append(fixture.Files(t, ".log"), fixture.Files(t, ".checkpoint")...) {
@@ -151,7 +153,8 @@ func TestFlippedBitsInDecodedRecords(t *testing.T) {
 }
 
 func sameField(a, b field) bool {
-	return a.Path == b.Path && a.Start == b.Start && a.End == b.End && bytes.Equal(a.Bytes, b.Bytes) && string(a.json) == string(b.json)
+	return a.Path == b.Path && a.Start == b.Start && a.End == b.End && bytes.Equal(a.Bytes, b.Bytes) &&
+		string(a.json) == string(b.json)
 }
 
 // runFile runs explain over a file of its own in the given form.
@@ -165,8 +168,8 @@ func runFile(t testing.TB, name string, data []byte, opts Options) (stdout, stde
 	return out.String(), errOut.String(), err
 }
 
-// TestJSONConcatenatesToTheFile: the objects hold the schema, their bytes are the file's, and those of a batch's decompressed
-// records begin at 0 and leave nothing out.
+// TestJSONConcatenatesToTheFile: the objects hold the schema, their bytes are the file's, and those of a batch's
+// decompressed records begin at 0 and leave nothing out.
 func TestJSONConcatenatesToTheFile(t *testing.T) {
 	rr := format.NewRecordReader(16<<20, nil)
 	checked := map[format.Kind]int{}
@@ -231,17 +234,20 @@ func buffers(t testing.TB, lines string) (file []byte, plain map[int64][]byte) {
 	return file, plain
 }
 
-// TestRedactedLeaksNothing: under --payload redacted no four bytes of a key, value, header value or decoded record are in the
-// output, as text or as digits, also where the file is damaged.
+// TestRedactedLeaksNothing: under --payload redacted no four bytes of a key, value, header value or decoded record are
+// in the output, as text or as digits, also where the file is damaged.
 func TestRedactedLeaksNothing(t *testing.T) {
 	secret := "Quetzalcoatl-7781"
 	header := format.AppendHeader(nil, []byte("h"), []byte(secret))
-	body := format.AppendRecord(nil, &format.Record{Key: []byte(secret), Value: []byte(secret + secret), Headers: header, HeaderCount: 1}, 0, 0)
-	plain := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Key: []byte(secret), Value: []byte(secret)}, {Offset: 1, Value: []byte(secret)}}})
+	body := format.AppendRecord(nil, &format.Record{Key: []byte(secret), Value: []byte(secret + secret), Headers: header,
+		HeaderCount: 1}, 0, 0)
+	plain := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Key: []byte(secret), Value: []byte(secret)},
+		{Offset: 1, Value: []byte(secret)}}})
 	withHeader := append(bytes.Clone(plain[:61]), body...)
 	withHeader[11] = byte(len(withHeader) - 12)
 	withHeader[60] = 1
-	files := map[string][]byte{"plain": plain, "headers": withHeader, "torn": plain[:len(plain)-9], "damage": append(bytes.Clone(plain), []byte("zz"+secret+secret)...)}
+	files := map[string][]byte{"plain": plain, "headers": withHeader, "torn": plain[:len(plain)-9],
+		"damage": append(bytes.Clone(plain), []byte("zz"+secret+secret)...)}
 	for i := 61; i < len(plain); i++ {
 		broken := bytes.Clone(plain)
 		broken[i] ^= 0x40
@@ -250,7 +256,8 @@ func TestRedactedLeaksNothing(t *testing.T) {
 	for name, data := range files {
 		for _, output := range []Output{Text, JSON} {
 			for _, dir := range []string{"orders-0", "__consumer_offsets-0", "__cluster_metadata-0", "__transaction_state-3"} {
-				text, notes, err := runFile(t, dir+"/00000000000000000000.log", data, Options{Output: output, All: true, Payload: render.PayloadRedacted})
+				text, notes, err := runFile(t, dir+"/00000000000000000000.log", data, Options{Output: output, All: true,
+					Payload: render.PayloadRedacted})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -312,7 +319,8 @@ func TestPage(t *testing.T) {
 	evil := "</td><script>alert(1)</script>&<!--"
 	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Key: []byte(evil), Value: []byte(evil)}}})
 	data = append(data, data[:30]...)
-	page, err := Page(context.Background(), fileAlone(t, "x-0/00000000000000000000.log", data), Options{All: true, MaxBatchBytes: 1 << 20})
+	page, err := Page(context.Background(), fileAlone(t, "x-0/00000000000000000000.log", data),
+		Options{All: true, MaxBatchBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,10 +345,13 @@ func TestPage(t *testing.T) {
 
 // TestPageOfAnEmptyFile: there is a page, and it says so.
 func TestPageOfAnEmptyFile(t *testing.T) {
-	for _, name := range []string{"x-0/00000000000000000000.log", "x-0/00000000000000000000.index", "x-0/00000000000000000000.timeindex",
-		"x-0/00000000000000000000.txnindex", "x-0/00000000000000000007.snapshot", "x-0/leader-epoch-checkpoint", "meta.properties"} {
+	for _, name := range []string{"x-0/00000000000000000000.log", "x-0/00000000000000000000.index",
+		"x-0/00000000000000000000.timeindex",
+		"x-0/00000000000000000000.txnindex", "x-0/00000000000000000007.snapshot", "x-0/leader-epoch-checkpoint",
+		"meta.properties"} {
 		page, err := Page(context.Background(), fileAlone(t, name, nil), Options{MaxBatchBytes: 1 << 20})
-		if err != nil || !strings.Contains(string(page), "no byte to explain") || !strings.HasSuffix(string(page), "</html>\n") {
+		if err != nil || !strings.Contains(string(page), "no byte to explain") || !strings.HasSuffix(string(page),
+			"</html>\n") {
 			t.Errorf("%s: %v\n%s", name, err, page)
 		}
 	}
@@ -363,7 +374,8 @@ func TestPageOfALargeSegment(t *testing.T) {
 func FuzzExplain(f *testing.F) {
 	names := []string{"__consumer_offsets-0/00000000000000000000.log", "__transaction_state-0/00000000000000000000.log",
 		"__share_group_state-0/00000000000000000000.log", "__remote_log_metadata-0/00000000000000000000.log",
-		"x-0/00000000000000000000-0000000000.checkpoint", "x-0/00000000000000000000.snapshot", "x-0/00000000000000000000.timeindex",
+		"x-0/00000000000000000000-0000000000.checkpoint", "x-0/00000000000000000000.snapshot",
+		"x-0/00000000000000000000.timeindex",
 		"x-0/leader-epoch-checkpoint", "meta.properties"}
 	for _, name := range fixture.Files(f, "") {
 		if data := fixture.Data(f, name); len(data) > 0 && len(data) < 1000 {

@@ -52,7 +52,8 @@ func (e *explainer) leaf(l format.Leaf) error {
 // secret reports whether the bytes are a user's, or may be.
 func secret(l *format.Leaf) bool {
 	switch l.Role {
-	case format.RoleKey, format.RoleValue, format.RoleHeaderValue, format.RoleFrame, format.RoleCompressed, format.RoleTornTail,
+	case format.RoleKey, format.RoleValue, format.RoleHeaderValue, format.RoleFrame, format.RoleCompressed,
+		format.RoleTornTail,
 		format.RoleDamage, format.RoleUnreadable:
 		return true
 	}
@@ -60,8 +61,10 @@ func secret(l *format.Leaf) bool {
 }
 
 // openNumbers are the numbers in codec frames that say nothing of the content.
-var openNumbers = map[string]bool{"magic": true, "method": true, "flags": true, "version": true, "compatibleVersion": true, "length": true,
-	"size": true, "blockDescriptor": true, "headerChecksum": true, "contentSize": true, "endMark": true, "frameDescriptor": true,
+var openNumbers = map[string]bool{"magic": true, "method": true, "flags": true, "version": true,
+	"compatibleVersion": true, "length": true,
+	"size": true, "blockDescriptor": true, "headerChecksum": true, "contentSize": true, "endMark": true,
+	"frameDescriptor":  true,
 	"windowDescriptor": true, "header": true, "mtime": true, "extraFlags": true, "os": true}
 
 // value fills in the value of a field.
@@ -79,7 +82,8 @@ func (e *explainer) value(f *field, name string) {
 		text := strings.TrimRight(string(f.Bytes), "\r\n")
 		text = strings.TrimSuffix(text, " ")
 		f.text, f.json = render.Escaped(text), render.AppendString(nil, text)
-	case f.Role == format.RoleKey || f.Role == format.RoleValue || f.Role == format.RoleHeaderValue || f.Role == format.RoleField:
+	case f.Role == format.RoleKey || f.Role == format.RoleValue || f.Role == format.RoleHeaderValue ||
+		f.Role == format.RoleField:
 		p := e.opts.Payload
 		if f.Role == format.RoleField {
 			p = render.PayloadAuto // a header's key is never hidden
@@ -164,8 +168,8 @@ func errorText(err *schema.Error) string {
 	return err.Error()
 }
 
-// objectWriter shows the leaves of one decoded key or value. Where contents must not be shown, type and version are, and the
-// rest is one field.
+// objectWriter shows the leaves of one decoded key or value. Where contents must not be shown, type and version are,
+// and the rest is one field.
 type objectWriter struct {
 	e     *explainer
 	l     *format.Leaf
@@ -233,7 +237,8 @@ func (w *objectWriter) controlKey() {
 		w.leaf(schema.Leaf{Path: "type", Start: 2, End: 4, Value: number(2), Meaning: controlWords(w.e.scene.control)})
 	}
 	if w.err == nil && len(b) > 4 {
-		w.show(schema.Leaf{Path: "trailing", Start: 4, End: len(b), Meaning: "bytes behind the key that no broker looks at"}, w.e.opts.Payload.LengthsOnly())
+		w.show(schema.Leaf{Path: "trailing", Start: 4, End: len(b), Meaning: "bytes behind the key that no broker looks at"},
+			w.e.opts.Payload.LengthsOnly())
 	}
 }
 

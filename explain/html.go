@@ -26,8 +26,8 @@ const (
 // ErrTooLong means that what was chosen is too much for a page.
 var ErrTooLong = errors.New("too much for a page")
 
-// Page returns a self-contained HTML page of what Run shows of f: a map of the segment with its batches and index entries, and
-// every field. The errors are those of Run, or wrap ErrTooLong.
+// Page returns a self-contained HTML page of what Run shows of f: a map of the segment with its batches and index
+// entries, and every field. The errors are those of Run, or wrap ErrTooLong.
 func Page(ctx context.Context, f *logdir.File, opts Options) ([]byte, error) {
 	var page bytes.Buffer
 	err := f.View(func(data []byte) error {
@@ -117,8 +117,10 @@ func (s *htmlSink) openTable(caption string) {
 	if s.terse {
 		meaning = ""
 	}
-	fmt.Fprintf(s.out, "<table><caption>%s</caption><thead><tr><th scope=\"col\">pos</th><th scope=\"col\">hex</th><th scope=\"col\">ascii</th>"+
-		"<th scope=\"col\">field</th><th scope=\"col\">value</th><th scope=\"col\">%s</th></tr></thead><tbody>\n", text(caption), meaning)
+	fmt.Fprintf(s.out, "<table><caption>%s</caption><thead><tr><th scope=\"col\">pos</th><th scope=\"col\">hex</th><th "+
+		"scope=\"col\">ascii</th>"+
+		"<th scope=\"col\">field</th><th scope=\"col\">value</th><th scope=\"col\">%s</th></tr></thead><tbody>\n",
+		text(caption), meaning)
 }
 
 // sectionID is the id of the section that shows a part of a segment.
@@ -196,8 +198,8 @@ func (s *htmlSink) missing(words string) error {
 	return nil
 }
 
-// place opens the fold and the table that a field belongs into: a record has one of its own, unless it is the only thing
-// on the page.
+// place opens the fold and the table that a field belongs into: a record has one of its own, unless it is the only
+// thing on the page.
 func (s *htmlSink) place(f *field, nodes []string) []string {
 	fold := ""
 	if len(nodes) > 0 && strings.HasPrefix(nodes[0], "records[") {
@@ -265,7 +267,8 @@ func (s *htmlSink) branches(nodes []string) {
 		same++
 	}
 	for i := same; i < len(nodes); i++ {
-		fmt.Fprintf(s.out, "<tr class=\"node\"><td></td><td></td><td></td><th scope=\"row\" style=\"padding-left:%dem\">%s</th><td></td><td></td></tr>\n",
+		fmt.Fprintf(s.out, "<tr class=\"node\"><td></td><td></td><td></td><th scope=\"row\" "+
+			"style=\"padding-left:%dem\">%s</th><td></td><td></td></tr>\n",
 			i, text(nodes[i]))
 	}
 	s.nodes = nodes
@@ -297,14 +300,16 @@ type box struct {
 	linked     bool // the page shows it
 }
 
-// drawMap draws the segment from its first to its last byte: its batches, and below them the entries of the offset index with a
-// line to the batch that each points to. What the page shows is linked to.
+// drawMap draws the segment from its first to its last byte: its batches, and below them the entries of the offset
+// index with a line to the batch that each points to. What the page shows is linked to.
 func (e *explainer) drawMap(out *bytes.Buffer) {
 	const width, top, height, below = 1000.0, 4.0, 44.0, 110.0
 	x := func(pos int64) float64 { return width * float64(pos) / float64(len(e.data)) }
-	fmt.Fprintf(out, "<figure id=\"map\"><svg viewBox=\"0 0 %g 118\" role=\"img\" aria-label=\"the segment from its first to its last byte\">\n", width)
+	fmt.Fprintf(out, "<figure id=\"map\"><svg viewBox=\"0 0 %g 118\" role=\"img\" aria-label=\"the segment from its "+
+		"first to its last byte\">\n", width)
 	for _, b := range e.boxes() {
-		rect := fmt.Sprintf("<rect class=\"%s\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\"><title>%s</title></rect>", b.class, x(b.start), top,
+		rect := fmt.Sprintf("<rect class=\"%s\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\"><title>%s</title></rect>",
+			b.class, x(b.start), top,
 			max(x(b.end)-x(b.start), .4), height, text(b.label))
 		if b.linked {
 			rect = fmt.Sprintf("<a href=\"#%s\" aria-label=\"%s\">%s</a>", sectionID(b.start), text(b.label), rect)
@@ -319,19 +324,22 @@ func (e *explainer) drawMap(out *bytes.Buffer) {
 		entry := e.around.index.x.Entry(i)
 		at := width * (float64(i) + .5) / float64(n)
 		label := fmt.Sprintf("index entry %d: offset %d is the last of the batch at byte %d", i, entry.Offset, entry.Position)
-		fmt.Fprintf(out, "<g><title>%s</title><line class=\"entry\" x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\"/><circle class=\"dot\" cx=\"%.2f\" cy=\"%g\" r=\"3\"/></g>\n",
+		fmt.Fprintf(out, "<g><title>%s</title><line class=\"entry\" x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\"/><circle "+
+			"class=\"dot\" cx=\"%.2f\" cy=\"%g\" r=\"3\"/></g>\n",
 			text(label), at, below, x(int64(entry.Position)), top+height, at, below)
 	}
 	fmt.Fprintf(out, "</svg>\n<figcaption>%s<ul class=\"legend\">", text(e.mapCaption(n, step)))
 	for _, l := range mapLegend {
-		fmt.Fprintf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"%s\" width=\"10\" height=\"10\"/></svg> %s</li>", l.class, l.words)
+		fmt.Fprintf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"%s\" width=\"10\" "+
+			"height=\"10\"/></svg> %s</li>", l.class, l.words)
 	}
 	out.WriteString("</ul></figcaption></figure>\n")
 }
 
 // mapLegend says what the colours of the map mean.
 var mapLegend = []struct{ class, words string }{
-	{"batch", "batch"}, {"batch packed", "compressed batch"}, {"batch broken", "damaged batch or bytes that are none"}, {"zero", "zeros"},
+	{"batch", "batch"}, {"batch packed", "compressed batch"}, {"batch broken", "damaged batch or bytes that are none"},
+	{"zero", "zeros"},
 	{"batch shown", "shown below"},
 }
 
@@ -371,7 +379,8 @@ func (e *explainer) boxes() []box {
 			b.class += " shown"
 		}
 		last := len(all) - 1
-		if last >= 0 && all[last].end-all[last].start < least && mayJoin(all[last].class, b.class) { // the link of the first stays
+		// the link of the first stays
+		if last >= 0 && all[last].end-all[last].start < least && mayJoin(all[last].class, b.class) {
 			all[last].end, all[last].batches = b.end, all[last].batches+1
 			all[last].label = fmt.Sprintf("%d batches at bytes %d–%d", all[last].batches, all[last].start, b.end-1)
 			continue
@@ -381,7 +390,8 @@ func (e *explainer) boxes() []box {
 	return all
 }
 
-// mayJoin reports whether a box may stand for neighbours of these classes: what is broken or shown is not hidden by what is not.
+// mayJoin reports whether a box may stand for neighbours of these classes: what is broken or shown is not hidden by
+// what is not.
 func mayJoin(a, b string) bool {
 	plain := func(class string) bool { return class == "batch" || class == "batch packed" }
 	return a == b || plain(a) && plain(b)
@@ -403,7 +413,8 @@ func partClass(p *format.Part) string {
 
 func partLabel(p *format.Part) string {
 	if p.Hole != nil {
-		return fmt.Sprintf("%s at byte %d: %s", strings.ReplaceAll(p.Hole.Kind.String(), "-", " "), p.Start, bytesOf(p.End-p.Start))
+		return fmt.Sprintf("%s at byte %d: %s", strings.ReplaceAll(p.Hole.Kind.String(), "-", " "), p.Start,
+			bytesOf(p.End-p.Start))
 	}
 	return fmt.Sprintf("batch at byte %d: %s, %s", p.Start, offsets(p.Batch), bytesOf(p.Batch.Size()))
 }

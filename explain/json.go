@@ -58,8 +58,8 @@ func (s *jsonSink) field(f *field) error {
 	}
 	o.CloseArray()
 	s.buf = o.Line()
-	// A hole can be as long as the file, and a value as long as its batch, so they are written in pieces. Inside of a string the
-	// quotes would be escaped.
+	// A hole can be as long as the file, and a value as long as its batch, so they are written in pieces. Inside of a
+	// string the quotes would be escaped.
 	before, after, _ := bytes.Cut(s.buf, []byte(`"bytes":"","value":0`))
 	err := s.out.write(append(before[:len(before):len(before)], `"bytes":"`...))
 	for b := f.Bytes; len(b) > 0 && err == nil; {

@@ -36,9 +36,10 @@ type Replay struct {
 	Cells         []*Replayed
 }
 
-// ReplayFile takes the records of a segment, without control records, and sends them again as a producer with each batch.size
-// and codec would. Large files are sampled.
-func ReplayFile(ctx context.Context, f *logdir.File, batchSizes []int64, codecs []format.Codec, maxBatchBytes int64) (*Replay, error) {
+// ReplayFile takes the records of a segment, without control records, and sends them again as a producer with each
+// batch.size and codec would. Large files are sampled.
+func ReplayFile(ctx context.Context, f *logdir.File, batchSizes []int64, codecs []format.Codec,
+	maxBatchBytes int64) (*Replay, error) {
 	out := &Replay{StoredCodecs: map[format.Codec]bool{}}
 	err := f.View(func(data []byte) error {
 		r := replayer{ctx: ctx, out: out, rr: format.NewRecordReader(maxBatchBytes, nil)}
@@ -74,7 +75,8 @@ func (r *replayer) run(data []byte) error {
 			if err := r.batch(data, pos); err != nil {
 				return err
 			}
-			if stretch[2] > 0 && (r.out.ReadRecords-records >= sampleRecords/sampleStretchs || r.bytes-plain >= sampleBytes/sampleStretchs) {
+			if stretch[2] > 0 && (r.out.ReadRecords-records >= sampleRecords/sampleStretchs ||
+				r.bytes-plain >= sampleBytes/sampleStretchs) {
 				r.out.Sampled = true
 				break
 			}
@@ -110,8 +112,8 @@ func (r *replayer) survey(data []byte) []int64 {
 	return at
 }
 
-// stretches are the ranges of n batches to read: all in one, or a number of equal ones of which the beginnings are read (the
-// third number is 1 then).
+// stretches are the ranges of n batches to read: all in one, or a number of equal ones of which the beginnings are read
+// (the third number is 1 then).
 func stretches(n int, bytes int64) [][3]int {
 	if bytes <= sampleBytes && n <= sampleRecords || n < sampleStretchs {
 		return [][3]int{{0, n, btoi(bytes > sampleBytes)}}
@@ -205,7 +207,8 @@ func (s *sender) close(why Close, next int64) error {
 	if f.Records == 0 {
 		return nil
 	}
-	b := PredictedBatch{Times: 1, Records: f.Records, Bytes: format.BatchHeaderSize + f.Plain, Limit: f.Limit, Filled: f.Filled(), Next: next, Reason: why}
+	b := PredictedBatch{Times: 1, Records: f.Records, Bytes: format.BatchHeaderSize + f.Plain, Limit: f.Limit,
+		Filled: f.Filled(), Next: next, Reason: why}
 	if f.Codec != format.CodecNone {
 		packed, err := s.compress.Size(f.Codec, s.plain)
 		if err != nil {

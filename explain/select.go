@@ -63,14 +63,16 @@ func (e *explainer) wanted(p *format.Part, number int) bool {
 	case o.TimestampMs != nil:
 		return p.Batch != nil && p.Batch.MaxTimestamp >= *o.TimestampMs
 	case o.From != nil || o.To != nil:
-		return p.Batch != nil && (o.From == nil || p.Batch.LastOffset >= *o.From) && (o.To == nil || p.Batch.BaseOffset <= *o.To)
+		return p.Batch != nil && (o.From == nil || p.Batch.LastOffset >= *o.From) &&
+			(o.To == nil || p.Batch.BaseOffset <= *o.To)
 	}
 	return true
 }
 
 // past reports whether what was asked for would have come before p.
 func (e *explainer) past(p *format.Part) bool {
-	return e.opts.Position != nil && *e.opts.Position < p.Start || e.opts.To != nil && p.Batch != nil && !p.Batch.Legacy() && p.Batch.BaseOffset > *e.opts.To
+	return e.opts.Position != nil && *e.opts.Position < p.Start || e.opts.To != nil && p.Batch != nil &&
+		!p.Batch.Legacy() && p.Batch.BaseOffset > *e.opts.To
 }
 
 // noHit is the error of a choice that nothing matches.
@@ -78,13 +80,16 @@ func (e *explainer) noHit(what string) error {
 	o := e.opts
 	switch {
 	case o.Offset != nil:
-		return fmt.Errorf("%s: offset %d is %w; kseg lookup finds the segment it would be in", e.file.Display, *o.Offset, ErrNoHit)
+		return fmt.Errorf("%s: offset %d is %w; kseg lookup finds the segment it would be in", e.file.Display, *o.Offset,
+			ErrNoHit)
 	case o.Position != nil:
 		return fmt.Errorf("%s: byte %d is %w, which has %d", e.file.Display, *o.Position, ErrNoHit, len(e.data))
 	case o.TimestampMs != nil:
-		return fmt.Errorf("%s: a record at or after %s is %w; kseg lookup --timestamp finds the segment", e.file.Display, instant(*o.TimestampMs), ErrNoHit)
+		return fmt.Errorf("%s: a record at or after %s is %w; kseg lookup --timestamp finds the segment", e.file.Display,
+			instant(*o.TimestampMs), ErrNoHit)
 	case o.From != nil || o.To != nil:
-		return fmt.Errorf("%s: an offset of that range is %w; kseg ls --by segment shows which has it", e.file.Display, ErrNoHit)
+		return fmt.Errorf("%s: an offset of that range is %w; kseg ls --by segment shows which has it", e.file.Display,
+			ErrNoHit)
 	}
 	return fmt.Errorf("%s: %s %d is %w; they are counted from 0", e.file.Display, what, *o.Entry, ErrNoHit)
 }
@@ -93,7 +98,8 @@ func (e *explainer) noHit(what string) error {
 func (e *explainer) entries() error {
 	kind := e.file.Kind()
 	if o := e.opts; o.From != nil || o.To != nil || o.TimestampMs != nil {
-		return fmt.Errorf("%w: %s has no batches; --from, --to and --timestamp choose those of a .log", ErrNotAsked, kind.ATitle())
+		return fmt.Errorf("%w: %s has no batches; --from, --to and --timestamp choose those of a .log", ErrNotAsked,
+			kind.ATitle())
 	}
 	if e.opts.Offset != nil {
 		entry, err := e.entryOf(kind, *e.opts.Offset)
@@ -175,7 +181,10 @@ func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
 		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
 	case format.KindTxnIndex:
 		x := format.NewTxnIndex(e.data)
-		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).FirstOffset <= offset && offset <= x.Entry(i).LastOffset }), nil
+		return lastWhere(x.Len(), func(i int) bool {
+			return x.Entry(i).FirstOffset <= offset &&
+				offset <= x.Entry(i).LastOffset
+		}), nil
 	case format.KindLeaderEpochCheckpoint:
 		epochs, err := format.DecodeLeaderEpochs(e.data)
 		if err != nil {
@@ -183,7 +192,8 @@ func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
 		}
 		return lastWhere(len(epochs.Entries), func(i int) bool { return epochs.Entries[i].StartOffset <= offset }), nil
 	}
-	return -1, fmt.Errorf("%w: %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked, kind.ATitle())
+	return -1, fmt.Errorf("%w: %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked,
+		kind.ATitle())
 }
 
 func lastWhere(n int, holds func(int) bool) int64 {
@@ -226,7 +236,8 @@ func (e *explainer) unsaid(p *format.Part, fault error) error {
 	case fault == nil:
 		return nil
 	case errors.Is(fault, format.ErrTooLarge):
-		e.tooBig = fmt.Errorf("%s: the records of the batch at byte %d are not shown: %w; give a larger --max-batch-bytes", e.file.Display, p.Start, fault)
+		e.tooBig = fmt.Errorf("%s: the records of the batch at byte %d are not shown: %w; give a larger --max-batch-bytes",
+			e.file.Display, p.Start, fault)
 		return nil
 	case errors.As(fault, &f) && !e.scene.said(f):
 		return e.sink.missing(wrong(f))

@@ -67,9 +67,10 @@ func (o *SizeOptions) sample() *format.Record {
 	return r
 }
 
-// Predict computes the batches that a producer makes of the records, if all go to one partition and none waits so long that
-// it is sent before its batch is full. Without compression the sizes are exact; with it they are about what they would be for
-// records that are all equal, by the codecs of this program. The batches come in order; equal full ones are one item.
+// Predict computes the batches that a producer makes of the records, if all go to one partition and none waits so long
+// that it is sent before its batch is full. Without compression the sizes are exact; with it they are about what they
+// would be for records that are all equal, by the codecs of this program. The batches come in order; equal full ones
+// are one item.
 func Predict(o SizeOptions) ([]PredictedBatch, error) {
 	p := predictor{o: &o, f: format.NewFiller(o.BatchSize, o.Codec), content: o.content()}
 	if o.Codec != format.CodecNone {

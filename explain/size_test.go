@@ -35,7 +35,8 @@ func batchesText(batches []PredictedBatch) string {
 
 // TestPredictIsWhatTheProducerDoes compares with what Kafka's own classes made of random shapes (oracle/Batches.java).
 func TestPredictIsWhatTheProducerDoes(t *testing.T) {
-	rows, err := csv.NewReader(strings.NewReader(string(fixture.Golden(t, "4.4.0/batch-math/producer-batches.csv")))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(string(fixture.Golden(t,
+		"4.4.0/batch-math/producer-batches.csv")))).ReadAll()
 	if err != nil || len(rows) < 200 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -47,7 +48,8 @@ func TestPredictIsWhatTheProducerDoes(t *testing.T) {
 			}
 			return n
 		}
-		o := SizeOptions{Records: number(0), KeyBytes: number(1), ValueBytes: number(2), TimestampStepMs: number(4), BatchSize: number(5)}
+		o := SizeOptions{Records: number(0), KeyBytes: number(1), ValueBytes: number(2), TimestampStepMs: number(4),
+			BatchSize: number(5)}
 		for h := range strings.FieldsSeq(row[3]) {
 			key, value, _ := strings.Cut(h, ":")
 			k, _ := strconv.ParseInt(key, 10, 64)
@@ -92,7 +94,8 @@ func TestPredictRealTopics(t *testing.T) {
 		for parts := format.NewParts(data, 0); parts.Next(); {
 			sizes = append(sizes, fmt.Sprintf("%dx%d", parts.Part().Batch.Count, parts.Part().Batch.Size()))
 		}
-		batches, err := Predict(SizeOptions{Records: m.records, KeyBytes: -1, ValueBytes: 11, BatchSize: m.batchSize, Codec: m.codec})
+		batches, err := Predict(SizeOptions{Records: m.records, KeyBytes: -1, ValueBytes: 11, BatchSize: m.batchSize,
+			Codec: m.codec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,8 +137,8 @@ func TestPredictEqualBatchesAtOnce(t *testing.T) {
 	}
 }
 
-// TestCostsAreThoseOfARealBatch: the 65th record is told of where a batch can hold one, with the right reason, and all numbers
-// are written alike.
+// TestCostsAreThoseOfARealBatch: the 65th record is told of where a batch can hold one, with the right reason, and all
+// numbers are written alike.
 func TestCostsAreThoseOfARealBatch(t *testing.T) {
 	small := SizeOptions{Records: 3, KeyBytes: -1, ValueBytes: 11, BatchSize: 16384}
 	stepped := small
@@ -145,7 +148,8 @@ func TestCostsAreThoseOfARealBatch(t *testing.T) {
 		o    SizeOptions
 		want string
 	}{
-		{small, "A record has 18 bytes: 11 of key, value and headers, 7 of lengths and deltas;\nthe 65th of a batch has 19, since its offset delta, 64,"},
+		{small, "A record has 18 bytes: 11 of key, value and headers, 7 of lengths and deltas;\nthe 65th of a batch has " +
+			"19, since its offset delta, 64,"},
 		{stepped, "the 65th of a batch has 20, since among other things its offset delta, 64,"},
 		{large, "A record has 20,011 bytes: 20,000 of key, value and headers, 11 of lengths and deltas.\n"},
 	} {
@@ -159,7 +163,8 @@ func TestPerRecord(t *testing.T) {
 	for _, c := range []struct {
 		bytes, records int64
 		want           string
-	}{{79, 1, "79.00 bytes"}, {60216, 3, "20,072.00 bytes"}, {1999, 2, "999.50 bytes"}, {1999999, 2, "999,999.50 bytes"}, {5, 0, "no bytes"}} {
+	}{{79, 1, "79.00 bytes"}, {60216, 3, "20,072.00 bytes"}, {1999, 2, "999.50 bytes"}, {1999999, 2, "999,999.50 bytes"},
+		{5, 0, "no bytes"}} {
 		if got := perRecord(c.bytes, c.records); got != c.want {
 			t.Errorf("%d in %d: %s", c.bytes, c.records, got)
 		}

@@ -15,7 +15,8 @@ import (
 // mostListed is how many different batches the text lists.
 const mostListed = 12
 
-// WriteSize prints a prediction as text: the sum first, then the batches and why each was closed, then what a record costs.
+// WriteSize prints a prediction as text: the sum first, then the batches and why each was closed, then what a record
+// costs.
 func WriteSize(out io.Writer, theme render.Theme, o *SizeOptions, batches []PredictedBatch) error {
 	_, bytes, count := Total(batches)
 	about, codec := "", ""
@@ -77,10 +78,12 @@ func (o *SizeOptions) shape() string {
 	for _, h := range o.Headers {
 		parts = append(parts, fmt.Sprintf("header %d:%s", h[0], nullable(h[1])))
 	}
-	parts = append(parts, fmt.Sprintf("timestamps %d ms apart", o.TimestampStepMs), fmt.Sprintf("batch.size %s", render.Count(o.BatchSize)))
+	parts = append(parts, fmt.Sprintf("timestamps %d ms apart", o.TimestampStepMs), fmt.Sprintf("batch.size %s",
+		render.Count(o.BatchSize)))
 	text := strings.Join(parts, ", ")
 	if o.Codec != format.CodecNone {
-		text += "\nAll records are taken to be equal, which compresses best; for your own, give a FILE. Codecs of other libraries differ by a few percent."
+		text += "\nAll records are taken to be equal, which compresses best; for your own, give a FILE. Codecs of other " +
+			"libraries differ by a few percent."
 	}
 	return text
 }
@@ -99,11 +102,13 @@ func (b *PredictedBatch) why(o *SizeOptions) string {
 	}
 	limit := render.Count(b.Limit) + ", batch.size"
 	if b.Limit != o.BatchSize {
-		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %s", render.Count(b.Limit),
+		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %s",
+			render.Count(b.Limit),
 			format.BatchHeaderSize, format.MaxRecordOverhead, render.Count(o.content()))
 	}
 	if o.Codec != format.CodecNone {
-		return fmt.Sprintf("estimated at %s; with the next record of %s it would be over %s", render.Count(b.Filled), render.Count(b.Next), limit)
+		return fmt.Sprintf("estimated at %s; with the next record of %s it would be over %s", render.Count(b.Filled),
+			render.Count(b.Next), limit)
 	}
 	return fmt.Sprintf("%s + %s for the next record > %s", render.Count(b.Filled), render.Count(b.Next), limit)
 }
@@ -115,14 +120,16 @@ func (o *SizeOptions) costs() string {
 	for _, h := range o.Headers {
 		payload += h[0] + max(h[1], 0)
 	}
-	text := fmt.Sprintf("A batch has a header of %d bytes. A record has %s: %s of key, value and headers, %d of lengths and deltas", format.BatchHeaderSize,
+	text := fmt.Sprintf("A batch has a header of %d bytes. A record has %s: %s of key, value and headers, %d of "+
+		"lengths and deltas", format.BatchHeaderSize,
 		bytesOf(first), render.Count(payload), first-payload)
 	if o.Codec != format.CodecNone || first <= (o.BatchSize-format.BatchHeaderSize)/65 { // a batch may hold so many
 		later, since := format.RecordSize(64*o.TimestampStepMs, 64, o.content()), "since"
 		if later > first+1 {
 			since = "since among other things"
 		}
-		text += fmt.Sprintf(";\nthe 65th of a batch has %s, %s its offset delta, 64, no longer fits into one byte", render.Count(later), since)
+		text += fmt.Sprintf(";\nthe 65th of a batch has %s, %s its offset delta, 64, no longer fits into one byte",
+			render.Count(later), since)
 	}
 	return text + ".\n"
 }
@@ -133,7 +140,8 @@ func WriteReplay(out io.Writer, theme render.Theme, name string, r *Replay) erro
 	if r.Records < 0 {
 		total = "records of an old format"
 	}
-	dst := []byte(theme.Strong(fmt.Sprintf("%s: %s, %s as stored in %s (%s)", render.Escaped(name), total, bytesOf(r.StoredBytes),
+	dst := []byte(theme.Strong(fmt.Sprintf("%s: %s, %s as stored in %s (%s)", render.Escaped(name), total,
+		bytesOf(r.StoredBytes),
 		render.Plural(r.StoredBatches, "batch", "batches"), codecNames(r.StoredCodecs))))
 	dst = append(dst, "\nThe same records, sent again by a producer that fills its batches:\n\n"...)
 	codecs := codecsOf(r.Cells)
@@ -191,14 +199,18 @@ func (r *Replay) notes() []string {
 	if r.Sampled {
 		notes = append(notes, fmt.Sprintf("Sampled: %s were read; the numbers are scaled up.", records(r.ReadRecords)))
 	} else if len(r.Cells) > 0 && r.Cells[0].Codec == format.CodecNone {
-		notes = append(notes, "The column none is exact. A compressed column is about what a producer makes: libraries differ by a few percent.")
+		notes = append(notes, "The column none is exact. A compressed column is about what a producer makes: libraries "+
+			"differ by a few percent.")
 	}
 	if r.Unreadable > 0 {
-		notes = append(notes, fmt.Sprintf("%s could not be read to the end, and count with what could.", render.Plural(r.Unreadable, "batch", "batches")))
+		notes = append(notes, fmt.Sprintf("%s could not be read to the end, and count with what could.",
+			render.Plural(r.Unreadable, "batch", "batches")))
 	}
 	for i, c := range r.Cells {
-		if i > 0 && r.Cells[i-1].BatchSize == c.BatchSize && c.Codec == format.CodecGzip && r.Cells[i-1].Codec == format.CodecNone && c.Bytes > r.Cells[i-1].Bytes {
-			notes = append(notes, fmt.Sprintf("With batch.size %s gzip makes the log bigger: each batch is compressed alone, and has too little in it to pay for gzip's header and trailer.", render.Count(c.BatchSize)))
+		if i > 0 && r.Cells[i-1].BatchSize == c.BatchSize && c.Codec == format.CodecGzip &&
+			r.Cells[i-1].Codec == format.CodecNone && c.Bytes > r.Cells[i-1].Bytes {
+			notes = append(notes, fmt.Sprintf("With batch.size %s gzip makes the log bigger: each batch is compressed alone, "+
+				"and has too little in it to pay for gzip's header and trailer.", render.Count(c.BatchSize)))
 			break
 		}
 	}
@@ -225,7 +237,8 @@ var ErrTooMany = errors.New("too many batches to list")
 // AppendSizeJSON appends a prediction as a line of JSON. The error wraps ErrTooMany.
 func AppendSizeJSON(dst []byte, p *Prediction) ([]byte, error) {
 	if n := timesOf(p.Batches); n > mostBatches {
-		return dst, fmt.Errorf("%w: %s, and the most is %s; the text form counts equal ones", ErrTooMany, render.Count(n), render.Count(mostBatches))
+		return dst, fmt.Errorf("%w: %s, and the most is %s; the text form counts equal ones", ErrTooMany, render.Count(n),
+			render.Count(mostBatches))
 	}
 	o := render.NewObj(dst, "size_prediction")
 	o.StrOrNull("file", p.File)

@@ -59,7 +59,8 @@ func (s *textSink) title(text string, notes []string) error {
 			}
 		}
 	}
-	dst = s.cells(dst, s.theme.Dim("pos"), s.theme.Dim("hex"), s.theme.Dim("ascii"), s.theme.Dim("field"), s.theme.Dim("value"), s.heading())
+	dst = s.cells(dst, s.theme.Dim("pos"), s.theme.Dim("hex"), s.theme.Dim("ascii"), s.theme.Dim("field"),
+		s.theme.Dim("value"), s.heading())
 	return s.write(dst)
 }
 
@@ -167,8 +168,9 @@ func (s *textSink) branches(dst []byte, nodes []string) []byte {
 	return dst
 }
 
-// split cuts a path into the nodes that a field is in, without the batch, which has a title, and what it is called there. What
-// stands in front of the content of a field of a schema, such as its length, is a row beside it and no node.
+// split cuts a path into the nodes that a field is in, without the batch, which has a title, and what it is called
+// there. What stands in front of the content of a field of a schema, such as its length, is a row beside it and no
+// node.
 func split(f *field) (nodes []string, leaf string) {
 	nodes = strings.Split(f.Path, ".")
 	if strings.HasPrefix(nodes[0], "batch[") {

@@ -18,7 +18,8 @@ func TestNarrowTerminals(t *testing.T) {
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
 		text := runText(t, name, Options{All: true, Width: width})
 		for line := range strings.Lines(text) {
-			if got := render.Width(strings.TrimRight(line, "\n")); got > width && width >= 60 && !strings.Contains(line, ", batch at byte") {
+			if got := render.Width(strings.TrimRight(line, "\n")); got > width && width >= 60 && !strings.Contains(line,
+				", batch at byte") {
 				t.Fatalf("%d columns on a terminal of %d: %s", got, width, line)
 			}
 		}
@@ -44,7 +45,8 @@ func TestTerse(t *testing.T) {
 	}
 }
 
-// TestLongerByAByte: a delta of 64 makes all records that follow longer; a length of 64 says nothing of the records beside it.
+// TestLongerByAByte: a delta of 64 makes all records that follow longer; a length of 64 says nothing of the records
+// beside it.
 func TestLongerByAByte(t *testing.T) {
 	var batch fixture.Batch
 	for i := range int64(66) {
@@ -57,12 +59,14 @@ func TestLongerByAByte(t *testing.T) {
 	if n := strings.Count(text, "each record from here on is a byte longer"); n != 1 {
 		t.Errorf("%d records are said to make the next ones longer\n%s", n, text)
 	}
-	if !strings.Contains(text, "64: bytes of this record that follow; 64 is the first that takes 2 bytes (7 bits a byte, less one for the sign: 1 byte reaches 63)\n") {
+	if !strings.Contains(text, "64: bytes of this record that follow; 64 is the first that takes 2 bytes (7 bits a "+
+		"byte, less one for the sign: 1 byte reaches 63)\n") {
 		t.Errorf("a length of 64 does not say why it takes 2 bytes\n%s", text)
 	}
 }
 
-// TestEmptiedOrOverwritten: a batch that counts no record was emptied by the cleaner only if nothing follows its header.
+// TestEmptiedOrOverwritten: a batch that counts no record was emptied by the cleaner only if nothing follows its
+// header.
 func TestEmptiedOrOverwritten(t *testing.T) {
 	const cleaner, overwritten = "the cleaner keeps the header", "the header counts no record, so nobody reads them"
 	whole := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
@@ -76,7 +80,8 @@ func TestEmptiedOrOverwritten(t *testing.T) {
 		says, notSays string
 	}{{zeroed, overwritten, cleaner}, {emptied, cleaner, overwritten}} {
 		text, _, err := runFile(t, "x-0/00000000000000000000.log", c.data, Options{})
-		if err != nil || !strings.Contains(text, c.says) || strings.Contains(text, c.notSays) || strings.Contains(text, "removed") != (c.says == cleaner) {
+		if err != nil || !strings.Contains(text, c.says) || strings.Contains(text, c.notSays) || strings.Contains(text,
+			"removed") != (c.says == cleaner) {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}
@@ -87,7 +92,8 @@ func TestUnknownCodec(t *testing.T) {
 	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
 	data[22] |= 7
 	text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{})
-	if err != nil || strings.Contains(text, "end of the stream") || !strings.Contains(text, "a codec that Kafka does not have") {
+	if err != nil || strings.Contains(text, "end of the stream") || !strings.Contains(text,
+		"a codec that Kafka does not have") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -97,7 +103,8 @@ func TestRedactedDamage(t *testing.T) {
 	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
 	data = append(data, strings.Repeat("RBAG", 20)...)
 	for _, output := range []Output{Text, JSON} {
-		text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{All: true, Output: output, Payload: render.PayloadRedacted})
+		text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{All: true, Output: output,
+			Payload: render.PayloadRedacted})
 		if err != nil || strings.Contains(text, "13800738") || !strings.Contains(text, "truncated") {
 			t.Errorf("%v\n%s", err, text)
 		}
@@ -107,7 +114,8 @@ func TestRedactedDamage(t *testing.T) {
 // TestProducerWithoutData: a snapshot's entry of a producer that only has a marker names no batch.
 func TestProducerWithoutData(t *testing.T) {
 	text := runText(t, "4.4.0/transactions/__consumer_offsets-0/00000000000000000006.snapshot", Options{All: true})
-	if strings.Contains(text, "2147483647") || strings.Count(text, "no data batch is remembered") != 3 || !strings.Contains(text, "✔") {
+	if strings.Contains(text, "2147483647") || strings.Count(text, "no data batch is remembered") != 3 ||
+		!strings.Contains(text, "✔") {
 		t.Error(text)
 	}
 }
@@ -118,7 +126,8 @@ func TestIndexEntryThatPointsElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		relative int64
 		want     string
-	}{{4, "ends with this one"}, {5, "all before this one"}, {2, "has offsets 20–24"}, {-1, "all behind this one: a look-up that starts here may start too late"}} {
+	}{{4, "ends with this one"}, {5, "all before this one"}, {2, "has offsets 20–24"},
+		{-1, "all behind this one: a look-up that starts here may start too late"}} {
 		s := &surroundings{log: log, logName: "x.log"}
 		if got := s.batchAt(0, 20, c.relative); !strings.HasSuffix(got, c.want) {
 			t.Errorf("entry of offset %d: %s", 20+c.relative, got)

@@ -57,11 +57,13 @@ func (e *explainer) batchWords(l *format.Leaf, name string) (string, bool) {
 		if l.Number == -1 {
 			return "not known", false
 		}
-		return "epoch of the leader that appended it; outside of the CRC, as the leader sets it after the producer made the CRC", false
+		return "epoch of the leader that appended it; outside of the CRC, as the leader sets it after the producer made " +
+			"the CRC", false
 	case "magic":
 		return "record batch, since 0.11; before the CRC and not in it, as it says how all else is read", false
 	case "crc":
-		return crcWords(b, fmt.Sprintf("CRC-32C of bytes %d–%d, attributes to end: what the producer wrote", b.Pos+21, b.End()-1)), l.Fault == nil
+		return crcWords(b, fmt.Sprintf("CRC-32C of bytes %d–%d, attributes to end: what the producer wrote", b.Pos+21,
+			b.End()-1)), l.Fault == nil
 	case "attributes":
 		return attributeWords(b), false
 	case "lastOffsetDelta":
@@ -105,7 +107,8 @@ func attributeWords(b *format.Batch) string {
 	return strings.Join(parts, " · ")
 }
 
-// uncounted reports whether a batch has bytes where its records would be, but counts none, which the cleaner does not write.
+// uncounted reports whether a batch has bytes where its records would be, but counts none, which the cleaner does not
+// write.
 func uncounted(b *format.Batch) bool {
 	return b != nil && !b.Legacy() && b.Count == 0 && b.Size() > format.BatchHeaderSize
 }
@@ -128,7 +131,8 @@ func lastDeltaWords(b *format.Batch) string {
 func baseTimestampWords(b *format.Batch) string {
 	switch {
 	case b.HasDeleteHorizon():
-		return instant(b.BaseTimestamp) + ": the delete horizon, from which the cleaner may drop the tombstones and markers of this batch; records count from it"
+		return instant(b.BaseTimestamp) + ": the delete horizon, from which the cleaner may drop the tombstones and " +
+			"markers of this batch; records count from it"
 	case b.BaseTimestamp == render.NoTimestamp:
 		return "none"
 	}
@@ -164,11 +168,13 @@ func producerWords(b *format.Batch, name string) string {
 		if b.BaseSequence == -1 {
 			return "none"
 		}
-		return fmt.Sprintf("of the first record; the last has %d, so the producer's next batch begins with %d", b.LastSequence(), format.NextSequence(b.LastSequence()))
+		return fmt.Sprintf("of the first record; the last has %d, so the producer's next batch begins with %d",
+			b.LastSequence(), format.NextSequence(b.LastSequence()))
 	case "recordsCount":
 		switch {
 		case uncounted(b):
-			return fmt.Sprintf("none, though %s follow: no batch that Kafka writes is like this", bytesOf(b.Size()-format.BatchHeaderSize))
+			return fmt.Sprintf("none, though %s follow: no batch that Kafka writes is like this",
+				bytesOf(b.Size()-format.BatchHeaderSize))
 		case b.Count == 0:
 			return "no record is left: the cleaner keeps the header for its offsets or the producer's last sequence"
 		}
@@ -196,7 +202,8 @@ func (e *explainer) recordWords(l *format.Leaf, name string) string {
 	case "timestampDelta":
 		return steps(l) + timestampDeltaWords(b, l.Number)
 	case "offsetDelta":
-		return steps(l) + fmt.Sprintf("offset %d + %d = %d", b.BaseOffset, l.Number, b.BaseOffset+l.Number) + sequenceWords(b, l.Number) + longer(l)
+		return steps(l) + fmt.Sprintf("offset %d + %d = %d", b.BaseOffset, l.Number, b.BaseOffset+l.Number) + sequenceWords(b,
+			l.Number) + longer(l)
 	case "keyLength":
 		if l.Number < 0 {
 			return steps(l) + "null: no key, so any partition will do and compaction would refuse it"
@@ -220,7 +227,8 @@ func reach(bytes int) string {
 	return strconv.Itoa(bytes) + " bytes reach"
 }
 
-// longer is wider for offset deltas, which only grow within a batch: all the records that follow have the longer delta too.
+// longer is wider for offset deltas, which only grow within a batch: all the records that follow have the longer delta
+// too.
 func longer(l *format.Leaf) string {
 	text := wider(l)
 	if text != "" {
@@ -359,7 +367,8 @@ func (e *explainer) messageOffsetWords(l *format.Leaf) string {
 	case l.Plain && b.BaseOffset == 0:
 		return fmt.Sprintf("offset %d: a wrapper of offset 0 leaves it as it is", l.Number)
 	case l.Plain:
-		return fmt.Sprintf("relative: the wrapper has the last one's, %d, so this is %d", b.BaseOffset, l.Number+e.rr.OffsetShift())
+		return fmt.Sprintf("relative: the wrapper has the last one's, %d, so this is %d", b.BaseOffset, l.Number+
+			e.rr.OffsetShift())
 	case b.Codec() != format.CodecNone:
 		return "of the last message inside"
 	}

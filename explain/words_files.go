@@ -33,7 +33,8 @@ func (e *explainer) fileWords(l *format.Leaf, name string) string {
 	case format.KindQuorumState:
 		return quorumWords(l.Bytes)
 	case format.KindCleanShutdown:
-		return "the broker was shut down cleanly, so nothing is recovered at its next start; the epoch tells the controller which life of the broker ended"
+		return "the broker was shut down cleanly, so nothing is recovered at its next start; the epoch tells the " +
+			"controller which life of the broker ended"
 	}
 	return ""
 }
@@ -110,7 +111,8 @@ func (e *explainer) snapshotWords(l *format.Leaf, name string) string {
 		if n["lastOffset"] < 0 {
 			return "no data batch is remembered"
 		}
-		return fmt.Sprintf("that batch began at offset %d with sequence %d", n["lastOffset"]-v, format.DecrementSequence(int32(n["lastSequence"]), int32(v)))
+		return fmt.Sprintf("that batch began at offset %d with sequence %d", n["lastOffset"]-v,
+			format.DecrementSequence(int32(n["lastSequence"]), int32(v)))
 	case "timestamp":
 		return instant(v) + ": latest of that batch, or of the marker; it expires a day later (producer.id.expiration.ms)"
 	case "coordinatorEpoch":
@@ -142,10 +144,11 @@ func epochWords(name string, columns map[string]string) string {
 }
 
 var checkpointMeanings = map[format.Kind]string{
-	format.KindRecoveryPointCheckpoint:     "everything below is flushed; after an unclean stop reading begins here",
-	format.KindLogStartOffsetCheckpoint:    "records below are deleted, though their segment may still be here",
-	format.KindReplicationOffsetCheckpoint: "high watermark: all in-sync replicas have what is below, consumers see no more",
-	format.KindCleanerOffsetCheckpoint:     "first dirty offset: below it the log is compacted",
+	format.KindRecoveryPointCheckpoint:  "everything below is flushed; after an unclean stop reading begins here",
+	format.KindLogStartOffsetCheckpoint: "records below are deleted, though their segment may still be here",
+	format.KindReplicationOffsetCheckpoint: "high watermark: all in-sync replicas have what is below, consumers see " +
+		"no more",
+	format.KindCleanerOffsetCheckpoint: "first dirty offset: below it the log is compacted",
 }
 
 func checkpointWords(kind format.Kind, name string, columns map[string]string) string {
@@ -169,7 +172,8 @@ func partitionMetadataWords(name string) string {
 	case "version":
 		return "of the format"
 	case "topicId":
-		return "id of the topic; if it is not the one in the cluster's metadata, the broker sets the directory aside as -stray"
+		return "id of the topic; if it is not the one in the cluster's metadata, the broker sets the directory aside " +
+			"as -stray"
 	}
 	return ""
 }
@@ -216,7 +220,8 @@ func quorumWords(line []byte) string {
 // zeroTailWords says why a file may end in zeros.
 func zeroTailWords(kind format.Kind) string {
 	if kind == format.KindLog {
-		return "zeros to the end: room that preallocate=true made, or data that had not reached the disk when the machine stopped"
+		return "zeros to the end: room that preallocate=true made, or data that had not reached the disk when the machine " +
+			"stopped"
 	}
 	return "zeros to the end: room for entries to come, which a broker allocates for its active segment"
 }
@@ -245,7 +250,8 @@ func (e *explainer) holeWords() string {
 func (e *explainer) partTitle(p *format.Part) (title string, notes []string) {
 	name := e.file.Display
 	if p.Hole != nil {
-		return fmt.Sprintf("%s, %s at byte %d: %s", name, strings.ReplaceAll(p.Hole.Kind.String(), "-", " "), p.Start, bytesOf(p.End-p.Start)), nil
+		return fmt.Sprintf("%s, %s at byte %d: %s", name, strings.ReplaceAll(p.Hole.Kind.String(), "-", " "), p.Start,
+			bytesOf(p.End-p.Start)), nil
 	}
 	b := p.Batch
 	if b.Legacy() {
@@ -253,7 +259,8 @@ func (e *explainer) partTitle(p *format.Part) (title string, notes []string) {
 		if b.Codec() != format.CodecNone {
 			what = b.Codec().String() + " wrapper"
 		}
-		return fmt.Sprintf("%s, %s at byte %d: magic %d, %s", name, what, p.Start, b.Magic, bytesOf(b.Size())), e.placeNotes(p)
+		return fmt.Sprintf("%s, %s at byte %d: magic %d, %s", name, what, p.Start, b.Magic, bytesOf(b.Size())),
+			e.placeNotes(p)
 	}
 	records := render.Plural(int64(b.Count), "record", "records")
 	if b.Codec() != format.CodecNone {
@@ -272,7 +279,8 @@ func (e *explainer) placeNotes(p *format.Part) []string {
 		return nil
 	}
 	if p.Start == 0 {
-		return []string{"First batch of the segment: no index entry points to a first batch, since a look-up without an entry begins at byte 0 anyway."}
+		return []string{"First batch of the segment: no index entry points to a first batch, since a look-up without an " +
+			"entry begins at byte 0 anyway."}
 	}
 	if note := e.around.indexed(p.Start); note != "" {
 		return []string{note}
@@ -282,5 +290,6 @@ func (e *explainer) placeNotes(p *format.Part) []string {
 
 // plainTitle heads the decompressed records of a batch.
 func (e *explainer) plainTitle(b *format.Batch) string {
-	return fmt.Sprintf("Decompressed with %s: %s. Positions z+N count in these bytes.", b.Codec(), bytesOf(int64(len(e.rr.Plain()))))
+	return fmt.Sprintf("Decompressed with %s: %s. Positions z+N count in these bytes.", b.Codec(),
+		bytesOf(int64(len(e.rr.Plain()))))
 }

@@ -96,8 +96,8 @@ type Batch struct {
 }
 
 // EntrySize reads the size in bytes of the entry at pos: LogOverhead plus its size field. It fails as Kafka's
-// FileLogInputStream stops: ErrTruncated where fewer than 18 bytes are left or the entry runs past the end, ErrValue where
-// the size field is below MinEntrySize.
+// FileLogInputStream stops: ErrTruncated where fewer than 18 bytes are left or the entry runs past the end, ErrValue
+// where the size field is below MinEntrySize.
 func EntrySize(data []byte, pos int64) (int64, error) {
 	left := int64(len(data)) - pos
 	if left <= MagicPrefix {
@@ -106,15 +106,17 @@ func EntrySize(data []byte, pos int64) (int64, error) {
 	return EntrySizeOf(data[pos:], pos, left)
 }
 
-// EntrySizeOf is EntrySize where not all of the file is at hand: entry begins with the first LogOverhead bytes of the entry at
-// pos, which is that many bytes before the end of the file.
+// EntrySizeOf is EntrySize where not all of the file is at hand: entry begins with the first LogOverhead bytes of the
+// entry at pos, which is that many bytes before the end of the file.
 func EntrySizeOf(entry []byte, pos, left int64) (int64, error) {
 	if left <= MagicPrefix {
-		return 0, &Error{What: "batch header", Pos: pos, Want: "more than 17 bytes", Got: strconv.FormatInt(left, 10), Err: ErrTruncated}
+		return 0, &Error{What: "batch header", Pos: pos, Want: "more than 17 bytes", Got: strconv.FormatInt(left, 10),
+			Err: ErrTruncated}
 	}
 	size := int64(int32(binary.BigEndian.Uint32(entry[8:])))
 	if size < MinEntrySize {
-		return 0, &Error{What: "batch length", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10), Err: ErrValue}
+		return 0, &Error{What: "batch length", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10),
+			Err: ErrValue}
 	}
 	if LogOverhead+size > left {
 		return 0, &Error{What: "batch", Pos: pos, Want: strconv.FormatInt(LogOverhead+size, 10) + " bytes",
@@ -274,8 +276,8 @@ func (b *Batch) Valid() bool {
 	return b.ComputeCRC() == b.CRC
 }
 
-// AsV2 reads an entry whose magic byte is not 2 as a record batch. It answers false unless the CRC-32C, which leaves out
-// the magic, then matches: so a damaged magic byte is told from a batch of that magic.
+// AsV2 reads an entry whose magic byte is not 2 as a record batch. It answers false unless the CRC-32C, which leaves
+// out the magic, then matches: so a damaged magic byte is told from a batch of that magic.
 func (b *Batch) AsV2() (Batch, bool) {
 	if b.Magic == 2 || len(b.Raw) < BatchHeaderSize {
 		return Batch{}, false
@@ -286,7 +288,8 @@ func (b *Batch) AsV2() (Batch, bool) {
 	return v2, saneV2(&v2) && v2.Valid()
 }
 
-// DecodeSpan reads the bytes as one record batch, whatever its length field says. It answers false unless the checksum then holds.
+// DecodeSpan reads the bytes as one record batch, whatever its length field says. It answers false unless the checksum
+// then holds.
 func DecodeSpan(data []byte, from, to int64) (Batch, bool) {
 	if to-from < LogOverhead+MinEntrySize || to-from > math.MaxInt32 {
 		return Batch{}, false

@@ -53,7 +53,8 @@ func TestFlippedBitNamesEveryBit(t *testing.T) {
 }
 
 func TestXXH32(t *testing.T) {
-	for in, want := range map[string]uint32{"": 0x02CC5D05, "a": 0x550D7456, "Nobody inspects the spammish repetition": 0xE2293B2F} {
+	for in, want := range map[string]uint32{"": 0x02CC5D05, "a": 0x550D7456,
+		"Nobody inspects the spammish repetition": 0xE2293B2F} {
 		if got := xxh32([]byte(in)); got != want {
 			t.Errorf("xxh32(%q) = %#x, want %#x", in, got, want)
 		}

@@ -5,12 +5,12 @@ import "strconv"
 // checkpointVersion is the only version of the text checkpoints there has been.
 const checkpointVersion = 0
 
-// maxArrayLength is the longest list a Java virtual machine may be asked to make room for; more is an OutOfMemoryError. In
-// truth the heap sets the limit, far below.
+// maxArrayLength is the longest list a Java virtual machine may be asked to make room for; more is an OutOfMemoryError.
+// In truth the heap sets the limit, far below.
 const maxArrayLength = 1<<31 - 3
 
-// CheckpointHeader is what the two lines at the top of a text checkpoint say (Kafka's CheckpointFile): the version and the
-// number of entries. An empty file has neither and is valid, and so is one with a version alone.
+// CheckpointHeader is what the two lines at the top of a text checkpoint say (Kafka's CheckpointFile): the version and
+// the number of entries. An empty file has neither and is valid, and so is one with a version alone.
 type CheckpointHeader struct {
 	Lines   int // of the header that are there: 0, 1 or 2
 	Version int32
@@ -32,8 +32,8 @@ type OffsetCheckpoint struct {
 	Entries []OffsetCheckpointEntry // in the file's order; of several for one partition the last counts
 }
 
-// DecodeOffsetCheckpoint reads an offset checkpoint as a broker does. The error is a *StateError about the first thing the
-// broker's reader stumbles over; Entries holds every line that can be read all the same.
+// DecodeOffsetCheckpoint reads an offset checkpoint as a broker does. The error is a *StateError about the first thing
+// the broker's reader stumbles over; Entries holds every line that can be read all the same.
 func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 	var c OffsetCheckpoint
 	err := readCheckpoint(raw, &c.CheckpointHeader, 3, func(l textLine, cols []column) *StateError {
@@ -51,8 +51,8 @@ func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 	return c, err
 }
 
-// readCheckpoint reads the header into h and gives every line behind it that has the right number of columns to entry. It
-// goes on behind a bad line and returns the first failure.
+// readCheckpoint reads the header into h and gives every line behind it that has the right number of columns to entry.
+// It goes on behind a bad line and returns the first failure.
 func readCheckpoint(raw []byte, h *CheckpointHeader, columns int, entry func(textLine, []column) *StateError) error {
 	if err := checkUTF8("checkpoint", raw); err != nil {
 		return err
@@ -80,7 +80,8 @@ func readCheckpoint(raw []byte, h *CheckpointHeader, columns int, entry func(tex
 	}
 	if first == nil && int64(found) != int64(h.Count) {
 		end := textLine{Line: Line{Number: 2, Pos: countLinePos(raw)}}
-		first = end.fail("number of entries", 0, IOException, ErrValue, strconv.Itoa(found), strconv.AppendInt(nil, int64(h.Count), 10))
+		first = end.fail("number of entries", 0, IOException, ErrValue, strconv.Itoa(found), strconv.AppendInt(nil,
+			int64(h.Count), 10))
 	}
 	return first.orNil()
 }

@@ -2,15 +2,16 @@ package format
 
 import "encoding/json"
 
-// CleanShutdown is the content of a .kafka_cleanshutdown marker (CleanShutdownFileHandler, KIP-966). That the file exists
-// is all that matters to a broker's recovery; the content only tells the controller which life of the broker ended.
+// CleanShutdown is the content of a .kafka_cleanshutdown marker (CleanShutdownFileHandler, KIP-966). That the file
+// exists is all that matters to a broker's recovery; the content only tells the controller which life of the broker
+// ended.
 type CleanShutdown struct {
 	Version     int32
 	BrokerEpoch int64 // −1 if unknown
 }
 
-// DecodeCleanShutdown reads a marker. Brokers before the JSON form wrote an empty file, which is not an error; other content
-// without a broker epoch gives an *Error, and a broker takes the epoch for unknown.
+// DecodeCleanShutdown reads a marker. Brokers before the JSON form wrote an empty file, which is not an error; other
+// content without a broker epoch gives an *Error, and a broker takes the epoch for unknown.
 func DecodeCleanShutdown(raw []byte) (CleanShutdown, error) {
 	unknown := CleanShutdown{BrokerEpoch: -1}
 	if len(raw) == 0 {

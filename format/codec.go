@@ -16,7 +16,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// smallBatch is how many decompressed bytes a reader keeps room for between batches; what needs more goes through the gate.
+// smallBatch is how many decompressed bytes a reader keeps room for between batches; what needs more goes through the
+// gate.
 const smallBatch = 16 << 20
 
 // decompressor holds what decompressing one batch after the other reuses.
@@ -109,7 +110,8 @@ func (d *decompressor) run(codec Codec, dst, src []byte, magic int8, limit int64
 }
 
 func tooLarge(limit int64) error {
-	return &Error{What: "decompressed batch", Want: "at most " + strconv.FormatInt(limit, 10) + " bytes", Got: "more", Err: ErrTooLarge}
+	return &Error{What: "decompressed batch", Want: "at most " + strconv.FormatInt(limit, 10) + " bytes", Got: "more",
+		Err: ErrTooLarge}
 }
 
 // measure counts the plain bytes without keeping them.
@@ -145,8 +147,8 @@ func (d *decompressor) measure(codec Codec, src []byte, magic int8) (int64, erro
 	return n, err
 }
 
-// gzipReserved are the flags of a gzip header that have no meaning: Kafka's reader does not look at them, the library here
-// refuses them.
+// gzipReserved are the flags of a gzip header that have no meaning: Kafka's reader does not look at them, the library
+// here refuses them.
 const gzipReserved = 0xe0
 
 func (d *decompressor) gzipReader(src []byte) (io.Reader, error) {
@@ -234,8 +236,8 @@ func expectEnd(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 // zstdRoom is how many bytes beyond its output the library wants free to take its fast path: the largest block.
 const zstdRoom = 128 << 10
 
-// zstdWindow is the largest window that Kafka's reader accepts (ZSTD_WINDOWLOG_LIMIT_DEFAULT), in bytes. Levels from 20 on
-// write windows of 32 to 128 MiB, however small the batch.
+// zstdWindow is the largest window that Kafka's reader accepts (ZSTD_WINDOWLOG_LIMIT_DEFAULT), in bytes. Levels from 20
+// on write windows of 32 to 128 MiB, however small the batch.
 const zstdWindow = 1 << 27
 
 // newZstd makes a decoder without goroutines of its own, since a lost page of the mapping must fault in ours. Its limit
@@ -265,8 +267,8 @@ func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
 	return out, zstdError(err, src, limit)
 }
 
-// zstdError turns the library's error about a frame above the limit into ours, unless the frame claims more than its bytes
-// can hold: a block takes four of them and makes at most 128 KiB.
+// zstdError turns the library's error about a frame above the limit into ours, unless the frame claims more than its
+// bytes can hold: a block takes four of them and makes at most 128 KiB.
 func zstdError(err error, src []byte, limit int64) error {
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) && int64(len(src)/4+1)*zstdRoom > limit {
 		return tooLarge(limit)
@@ -275,8 +277,8 @@ func zstdError(err error, src []byte, limit int64) error {
 }
 
 // unzstdWide is unzstd for a frame whose window is larger than the limit, or whose blocks contradict the window. The
-// library takes the window for a bound on the output, so here the bound is the room in dst, of which more is made until the
-// output fits. It fails in different ways where the room ends, but always within a block of there.
+// library takes the window for a bound on the output, so here the bound is the room in dst, of which more is made until
+// the output fits. It fails in different ways where the room ends, but always within a block of there.
 func unzstdWide(dst, src []byte, limit int64) ([]byte, error) {
 	zd, err := newZstd(nil, max(limit, zstdWindow), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -287,7 +289,8 @@ func unzstdWide(dst, src []byte, limit int64) ([]byte, error) {
 		dst = grow(dst, int(room))
 		out, err := zd.DecodeAll(src, dst[:0:room])
 		switch {
-		case err == nil && int64(len(out)) <= limit, err != nil && int64(len(out))+zstdRoom < room && !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		case err == nil && int64(len(out)) <= limit, err != nil && int64(len(out))+zstdRoom < room &&
+			!errors.Is(err, zstd.ErrDecoderSizeExceeded):
 			return out, err
 		case room == limit+zstdRoom:
 			return dst, tooLarge(limit)
@@ -299,9 +302,9 @@ var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeader = 16
 
-// eachSnappyBlock walks a xerial stream, or takes a payload without its header for one bare block, as snappy-java does. The
-// header's two version numbers are skipped, so the little-endian ones of some old producers do no harm. Streams may be
-// concatenated.
+// eachSnappyBlock walks a xerial stream, or takes a payload without its header for one bare block, as snappy-java does.
+// The header's two version numbers are skipped, so the little-endian ones of some old producers do no harm. Streams may
+// be concatenated.
 func eachSnappyBlock(src []byte, fn func(block []byte, size int) error) error {
 	if !bytes.HasPrefix(src, xerialMagic) {
 		return snappyBlock(src, 0, fn)
@@ -320,7 +323,8 @@ func eachSnappyBlock(src []byte, fn func(block []byte, size int) error) error {
 		}
 		size := int64(int32(binary.BigEndian.Uint32(src[pos:])))
 		if size < 0 || size > int64(len(src)-pos-4) {
-			return &Error{What: "snappy block length", Pos: int64(pos), Want: "0 to " + strconv.Itoa(len(src)-pos-4), Got: strconv.FormatInt(size, 10), Err: ErrValue}
+			return &Error{What: "snappy block length", Pos: int64(pos), Want: "0 to " + strconv.Itoa(len(src)-pos-4),
+				Got: strconv.FormatInt(size, 10), Err: ErrValue}
 		}
 		if err := snappyBlock(src[pos+4:pos+4+int(size)], int64(pos+4), fn); err != nil {
 			return err
@@ -337,7 +341,8 @@ func snappyBlock(block []byte, pos int64, fn func(block []byte, size int) error)
 	}
 	// A copy element of three bytes makes at most 64 bytes, so a claim far above that is false and is not allocated.
 	if int64(size) > 64*int64(len(block)) {
-		return &Error{What: "snappy block", Pos: pos, Want: "at most 64 bytes for each compressed one", Got: strconv.Itoa(size), Err: ErrValue}
+		return &Error{What: "snappy block", Pos: pos, Want: "at most 64 bytes for each compressed one",
+			Got: strconv.Itoa(size), Err: ErrValue}
 	}
 	if err := fn(block, size); err != nil {
 		var e *Error
@@ -376,9 +381,9 @@ func grow(b []byte, n int) []byte {
 
 const lz4Magic = 0x184D2204
 
-// eachLZ4Block walks the blocks of an LZ4 frame as Kafka's Lz4BlockInputStream does: independent blocks only, content size
-// and content checksum skipped, the header checksum not looked at for magic 0, whose writers computed it over the wrong
-// bytes. It returns the bytes of src consumed; what follows the end mark is not looked at.
+// eachLZ4Block walks the blocks of an LZ4 frame as Kafka's Lz4BlockInputStream does: independent blocks only, content
+// size and content checksum skipped, the header checksum not looked at for magic 0, whose writers computed it over the
+// wrong bytes. It returns the bytes of src consumed; what follows the end mark is not looked at.
 func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored bool) error) (int, error) {
 	f, err := parseLZ4Header(src, magic)
 	if err != nil {
@@ -386,7 +391,8 @@ func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored
 	}
 	for pos := f.size; ; {
 		if len(src)-pos < 4 {
-			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "4 bytes", Got: strconv.Itoa(len(src) - pos), Err: ErrTruncated}
+			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "4 bytes", Got: strconv.Itoa(len(src) - pos),
+				Err: ErrTruncated}
 		}
 		word := binary.LittleEndian.Uint32(src[pos:])
 		size, stored := int(word&^(1<<31)), word>>31 == 1
@@ -394,14 +400,16 @@ func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored
 			return pos + 4, nil
 		}
 		if size > f.blockMax {
-			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "at most " + strconv.Itoa(f.blockMax), Got: strconv.Itoa(size), Err: ErrValue}
+			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "at most " + strconv.Itoa(f.blockMax),
+				Got: strconv.Itoa(size), Err: ErrValue}
 		}
 		trailer := 0
 		if f.blockChecksum {
 			trailer = 4
 		}
 		if size+trailer > len(src)-pos-4 {
-			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Want: strconv.Itoa(size+trailer) + " bytes", Got: strconv.Itoa(len(src) - pos - 4), Err: ErrTruncated}
+			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Want: strconv.Itoa(size+trailer) + " bytes",
+				Got: strconv.Itoa(len(src) - pos - 4), Err: ErrTruncated}
 		}
 		block := src[pos+4 : pos+4+size]
 		if f.blockChecksum && xxh32(block) != binary.LittleEndian.Uint32(src[pos+4+size:]) {
@@ -426,28 +434,33 @@ type lz4Frame struct {
 
 func parseLZ4Header(src []byte, magic int8) (lz4Frame, error) {
 	if len(src) < 7 {
-		return lz4Frame{}, &Error{What: "lz4 frame header", Want: "at least 7 bytes", Got: strconv.Itoa(len(src)), Err: ErrTruncated}
+		return lz4Frame{}, &Error{What: "lz4 frame header", Want: "at least 7 bytes", Got: strconv.Itoa(len(src)),
+			Err: ErrTruncated}
 	}
 	if m := binary.LittleEndian.Uint32(src); m != lz4Magic {
 		return lz4Frame{}, &Error{What: "lz4 magic", Want: "04224d18", Got: fmt.Sprintf("%x", src[:4]), Err: ErrValue}
 	}
 	flg, bd := src[4], src[5]
 	if flg>>6 != 1 || flg&0x20 == 0 || flg&0x03 != 0 {
-		return lz4Frame{}, &Error{What: "lz4 flags", Pos: 4, Want: "version 1, independent blocks, no dictionary", Got: fmt.Sprintf("%#02x", flg), Err: ErrUnsupported}
+		return lz4Frame{}, &Error{What: "lz4 flags", Pos: 4, Want: "version 1, independent blocks, no dictionary",
+			Got: fmt.Sprintf("%#02x", flg), Err: ErrUnsupported}
 	}
 	code := int(bd >> 4 & 7)
 	if bd&0x8f != 0 || code < 4 {
-		return lz4Frame{}, &Error{What: "lz4 block descriptor", Pos: 5, Want: "a block size code of 4 to 7", Got: fmt.Sprintf("%#02x", bd), Err: ErrValue}
+		return lz4Frame{}, &Error{What: "lz4 block descriptor", Pos: 5, Want: "a block size code of 4 to 7",
+			Got: fmt.Sprintf("%#02x", bd), Err: ErrValue}
 	}
 	f := lz4Frame{size: 7, blockMax: 1 << (2*code + 8), blockChecksum: flg&0x10 != 0}
 	if flg&0x08 != 0 {
 		f.size += 8
 	}
 	if len(src) < f.size {
-		return lz4Frame{}, &Error{What: "lz4 frame header", Want: strconv.Itoa(f.size) + " bytes", Got: strconv.Itoa(len(src)), Err: ErrTruncated}
+		return lz4Frame{}, &Error{What: "lz4 frame header", Want: strconv.Itoa(f.size) + " bytes",
+			Got: strconv.Itoa(len(src)), Err: ErrTruncated}
 	}
 	if want := byte(xxh32(src[4:f.size-1]) >> 8); magic > 0 && want != src[f.size-1] {
-		return lz4Frame{}, &Error{What: "lz4 header checksum", Pos: int64(f.size - 1), Want: fmt.Sprintf("%#02x", want), Got: fmt.Sprintf("%#02x", src[f.size-1]), Err: ErrChecksum}
+		return lz4Frame{}, &Error{What: "lz4 header checksum", Pos: int64(f.size - 1), Want: fmt.Sprintf("%#02x", want),
+			Got: fmt.Sprintf("%#02x", src[f.size-1]), Err: ErrChecksum}
 	}
 	return f, nil
 }

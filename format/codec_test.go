@@ -79,7 +79,8 @@ func TestCodecStreams(t *testing.T) {
 		{"snappy, xerial", CodecSnappy, 2, xerial.Encode(nil, plain), false},
 		{"snappy, one bare block", CodecSnappy, 2, snappy.Encode(nil, plain), false},
 		{"snappy, little-endian versions", CodecSnappy, 2, le, false},
-		{"snappy, two streams", CodecSnappy, 2, append(xerial.Encode(nil, plain[:99]), xerial.Encode(nil, plain[99:])...), false},
+		{"snappy, two streams", CodecSnappy, 2, append(xerial.Encode(nil, plain[:99]), xerial.Encode(nil, plain[99:])...),
+			false},
 		{"snappy, 2 bytes too many", CodecSnappy, 2, append(xerial.Encode(nil, plain), 0, 0), false},
 		{"snappy, 4 bytes too many", CodecSnappy, 2, append(xerial.Encode(nil, plain), 0, 0, 0, 0), true},
 		{"snappy, nothing", CodecSnappy, 2, nil, true},
@@ -90,17 +91,20 @@ func TestCodecStreams(t *testing.T) {
 		{"gzip, torn", CodecGzip, 2, gzipped(plain)[:60], true},
 		{"gzip, wrong checksum", CodecGzip, 2, with(gzipped(plain), -6, 1), true},
 		{"zstd, two frames", CodecZstd, 2, append(zstded(plain[:50]), zstded(plain[50:])...), false},
-		{"zstd, skippable frame", CodecZstd, 2, append(append(zstded(plain[:50]), skippable...), zstded(plain[50:])...), false},
+		{"zstd, skippable frame", CodecZstd, 2, append(append(zstded(plain[:50]), skippable...), zstded(plain[50:])...),
+			false},
 		{"zstd, checksum", CodecZstd, 2, zstded(plain, zstd.WithEncoderCRC(true)), false},
 		{"zstd, the window of level 22", CodecZstd, 2, wide, false},
 		{"zstd, a window larger than any level's", CodecZstd, 2, with(wide, 5, 17<<3^18<<3), true},
-		{"zstd, a content size that cannot be", CodecZstd, 2, append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x80, 0x58, 0, 0, 0, 0xf0}, streamed[6:]...), true},
+		{"zstd, a content size that cannot be", CodecZstd, 2, append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x80, 0x58, 0, 0, 0,
+			0xf0}, streamed[6:]...), true},
 		{"zstd, trailing bytes", CodecZstd, 2, append(zstded(plain), 7, 7, 7), true},
 		{"zstd, torn", CodecZstd, 2, zstded(plain)[:20], true},
 		{"lz4, 4 MiB blocks", CodecLZ4, 2, lz4ed(plain, lz4.BlockSizeOption(lz4.Block4Mb)), false},
 		{"lz4, content size", CodecLZ4, 2, lz4ed(plain, lz4.SizeOption(uint64(len(plain)))), false},
 		{"lz4, block checksums", CodecLZ4, 2, lz4ed(plain, lz4.BlockChecksumOption(true)), false},
-		{"lz4, wrong block checksum", CodecLZ4, 2, with(lz4ed(plain, lz4.BlockChecksumOption(true), lz4.ChecksumOption(false)), -6, 1), true},
+		{"lz4, wrong block checksum", CodecLZ4, 2, with(lz4ed(plain, lz4.BlockChecksumOption(true),
+			lz4.ChecksumOption(false)), -6, 1), true},
 		{"lz4, end mark with the bit of stored blocks", CodecLZ4, 2, with(noChecksum, -1, 0x80), false},
 		{"lz4, trailing bytes", CodecLZ4, 2, append(lz4ed(plain), 1, 2, 3), false},
 		{"lz4, no end mark", CodecLZ4, 2, noChecksum[:len(noChecksum)-4], true},
@@ -124,12 +128,13 @@ type countingGate struct{ in, out int }
 func (g *countingGate) Enter() { g.in++ }
 func (g *countingGate) Leave() { g.out++ }
 
-// A batch above the limit is refused by every codec, one just at it is read, and what needs a large buffer passes the gate
-// and lets go of the buffer.
+// A batch above the limit is refused by every codec, one just at it is read, and what needs a large buffer passes the
+// gate and lets go of the buffer.
 func TestDecompressionIsBounded(t *testing.T) {
 	plain := make([]byte, 20<<20)
 	rand.New(rand.NewSource(1)).Read(plain[:1<<20])
-	for codec, body := range map[Codec][]byte{CodecGzip: gzipped(plain), CodecSnappy: xerial.Encode(nil, plain), CodecLZ4: lz4ed(plain), CodecZstd: zstded(plain)} {
+	for codec, body := range map[Codec][]byte{CodecGzip: gzipped(plain), CodecSnappy: xerial.Encode(nil, plain),
+		CodecLZ4: lz4ed(plain), CodecZstd: zstded(plain)} {
 		for _, c := range []struct {
 			limit int64
 			ok    bool
@@ -153,7 +158,8 @@ func TestDecompressionIsBounded(t *testing.T) {
 
 // A frame that claims more than its bytes can hold is broken, not large.
 func TestFalseSizeOfZstd(t *testing.T) {
-	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 1, 0, 0} // one segment of 256 MiB; an empty block, the last
+	// one segment of 256 MiB; an empty block, the last
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 1, 0, 0}
 	d := decompressor{max: 1 << 20}
 	if _, err := d.decompress(CodecZstd, frame, 2); err == nil || errors.Is(err, ErrTooLarge) {
 		t.Errorf("12 bytes that claim 256 MiB: %v", err)

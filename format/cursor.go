@@ -111,8 +111,8 @@ func (c *Cursor) Int64(what string) int64 {
 // Float64 reads an IEEE 754 double.
 func (c *Cursor) Float64(what string) float64 { return math.Float64frombits(uint64(c.Int64(what))) }
 
-// Uvarint reads an unsigned varint of at most 5 bytes, as ByteUtils.readUnsignedVarint: surplus bits of the fifth byte are
-// dropped.
+// Uvarint reads an unsigned varint of at most 5 bytes, as ByteUtils.readUnsignedVarint: surplus bits of the fifth byte
+// are dropped.
 func (c *Cursor) Uvarint(what string) uint32 {
 	if c.err != nil {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Leaf is a run of bytes of a file, or of a batch's decompressed records, with one meaning. The leaves of a buffer follow
-// one another from its first byte to its last, whatever the bytes are.
+// Leaf is a run of bytes of a file, or of a batch's decompressed records, with one meaning. The leaves of a buffer
+// follow one another from its first byte to its last, whatever the bytes are.
 type Leaf struct {
 	// Path names the field and what it is in: "batch[0].records[3].value".
 	Path string
@@ -55,7 +55,8 @@ const (
 	TypeVarlong // zig-zag, at most 10 bytes
 )
 
-var leafWidths = [...]int{TypeInt8: 1, TypeInt16: 2, TypeInt32: 4, TypeUint32: 4, TypeInt64: 8, TypeUint8: 1, TypeUint16LE: 2,
+var leafWidths = [...]int{TypeInt8: 1, TypeInt16: 2, TypeInt32: 4, TypeUint32: 4, TypeInt64: 8, TypeUint8: 1,
+	TypeUint16LE: 2,
 	TypeUint24LE: 3, TypeUint32LE: 4, TypeUint64LE: 8, TypeVarlong: 0}
 
 // Numeric reports whether a leaf of the type has a Number.
@@ -85,8 +86,8 @@ type Bit struct {
 	Value int64
 }
 
-// Describe goes through all bytes of a file of any kind. base is the segment's base offset (−1: unknown), rr decompresses
-// and may be nil for files without batches.
+// Describe goes through all bytes of a file of any kind. base is the segment's base offset (−1: unknown), rr
+// decompresses and may be nil for files without batches.
 //
 // It never fails: what cannot be read is a leaf with a Fault, or one behind it.
 func Describe(kind Kind, data []byte, base int64, rr *RecordReader) iter.Seq[Leaf] {
@@ -118,7 +119,8 @@ func describeFile(kind Kind, d *describer) {
 		d.producerSnapshot()
 	case KindLeaderEpochCheckpoint:
 		d.leaderEpochs()
-	case KindRecoveryPointCheckpoint, KindLogStartOffsetCheckpoint, KindReplicationOffsetCheckpoint, KindCleanerOffsetCheckpoint:
+	case KindRecoveryPointCheckpoint, KindLogStartOffsetCheckpoint, KindReplicationOffsetCheckpoint,
+		KindCleanerOffsetCheckpoint:
 		d.offsetCheckpoint()
 	case KindPartitionMetadata:
 		d.partitionMetadata()
@@ -184,11 +186,12 @@ func (d *describer) rest(name string, role Role, fault *Error) {
 
 // truncated makes the rest unreadable because name needs more bytes than there are.
 func (d *describer) truncated(name, want string) {
-	d.rest("unreadable", RoleUnreadable, &Error{What: name, Pos: d.at(), Want: want, Got: strconv.Itoa(d.left()), Err: ErrTruncated})
+	d.rest("unreadable", RoleUnreadable, &Error{What: name, Pos: d.at(), Want: want, Got: strconv.Itoa(d.left()),
+		Err: ErrTruncated})
 }
 
-// number emits a number of fixed width and returns it. check, if not nil, says what is wrong with it; reading then goes on,
-// unless the caller looks at ok.
+// number emits a number of fixed width and returns it. check, if not nil, says what is wrong with it; reading then goes
+// on, unless the caller looks at ok.
 func (d *describer) number(name string, typ LeafType, check func(v int64, l *Leaf)) int64 {
 	if !d.ok() {
 		return 0

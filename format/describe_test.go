@@ -15,8 +15,8 @@ import (
 // maxPlain bounds decompression in these tests.
 const maxPlain = 16 << 20
 
-// describe collects the leaves of a file and holds that they cover it: the file's leaves from its first byte to its last,
-// those of each batch's decompressed records from theirs.
+// describe collects the leaves of a file and holds that they cover it: the file's leaves from its first byte to its
+// last, those of each batch's decompressed records from theirs.
 func describe(t testing.TB, kind format.Kind, data []byte, rr *format.RecordReader) []format.Leaf {
 	t.Helper()
 	var leaves []format.Leaf
@@ -69,19 +69,22 @@ func TestDescribeCoversRealFiles(t *testing.T) {
 
 // sameLeaf compares what a flipped bit elsewhere must not change.
 func sameLeaf(a, b format.Leaf) bool {
-	return a.Start == b.Start && a.End == b.End && a.Plain == b.Plain && a.Number == b.Number && bytes.Equal(a.Bytes, b.Bytes) && a.Path == b.Path
+	return a.Start == b.Start && a.End == b.End && a.Plain == b.Plain && a.Number == b.Number && bytes.Equal(a.Bytes,
+		b.Bytes) && a.Path == b.Path
 }
 
 // layoutFields are numbers of fixed width that decide how other bytes are read.
-var layoutFields = map[string]bool{"batchLength": true, "magic": true, "attributes": true, "recordsCount": true, "size": true,
-	"keyLength": true, "valueLength": true, "length": true, "count": true, "method": true, "flags": true, "frameDescriptor": true,
-	"header": true, "blockDescriptor": true, "endMark": true, "extraLength": true}
+var layoutFields = map[string]bool{"batchLength": true, "magic": true, "attributes": true, "recordsCount": true,
+	"size":      true,
+	"keyLength": true, "valueLength": true, "length": true, "count": true, "method": true, "flags": true,
+	"frameDescriptor": true,
+	"header":          true, "blockDescriptor": true, "endMark": true, "extraLength": true}
 
 // fieldName is the last element of a path.
 func fieldName(l format.Leaf) string { return path.Ext("." + l.Path)[1:] }
 
-// TestDescribeWithAnyBitFlipped: the cover stays exact; leaves that end before the bit stay as they were; if the bit is in a
-// number of fixed width that no layout depends on, all other leaves do.
+// TestDescribeWithAnyBitFlipped: the cover stays exact; leaves that end before the bit stay as they were; if the bit is
+// in a number of fixed width that no layout depends on, all other leaves do.
 func TestDescribeWithAnyBitFlipped(t *testing.T) {
 	rr := format.NewRecordReader(maxPlain, nil)
 	bits, done := 0, map[string]int{}
@@ -153,8 +156,8 @@ func indexLeaf(leaves []format.Leaf, l format.Leaf) int {
 	return -1
 }
 
-// TestDescribeAgreesWithDecode: in every batch of every real segment, the leaves hold the header and the records that the
-// decoder gives.
+// TestDescribeAgreesWithDecode: in every batch of every real segment, the leaves hold the header and the records that
+// the decoder gives.
 func TestDescribeAgreesWithDecode(t *testing.T) {
 	rr, other := format.NewRecordReader(maxPlain, nil), format.NewRecordReader(maxPlain, nil)
 	for _, suffix := range []string{".log", ".checkpoint"} {
@@ -184,9 +187,12 @@ func checkBatch(t *testing.T, name string, p *format.Part, rr, other *format.Rec
 		want["offset"] = b.BaseOffset
 		want["size"] = b.Size() - format.LogOverhead
 	} else {
-		want["baseOffset"], want["batchLength"], want["partitionLeaderEpoch"] = b.BaseOffset, b.Size()-format.LogOverhead, int64(b.LeaderEpoch)
-		want["lastOffsetDelta"], want["baseTimestamp"], want["maxTimestamp"] = int64(b.LastOffsetDelta), b.BaseTimestamp, b.MaxTimestamp
-		want["producerId"], want["producerEpoch"], want["baseSequence"] = b.ProducerID, int64(b.ProducerEpoch), int64(b.BaseSequence)
+		want["baseOffset"], want["batchLength"], want["partitionLeaderEpoch"] = b.BaseOffset, b.Size()-format.LogOverhead,
+			int64(b.LeaderEpoch)
+		want["lastOffsetDelta"], want["baseTimestamp"], want["maxTimestamp"] = int64(b.LastOffsetDelta), b.BaseTimestamp,
+			b.MaxTimestamp
+		want["producerId"], want["producerEpoch"], want["baseSequence"] = b.ProducerID, int64(b.ProducerEpoch),
+			int64(b.BaseSequence)
 		want["recordsCount"] = int64(b.Count)
 	}
 	for field, v := range want {
@@ -205,7 +211,8 @@ func checkBatch(t *testing.T, name string, p *format.Part, rr, other *format.Rec
 		if !bytes.Equal(content[prefix+"key"], rec.Key) || !bytes.Equal(content[prefix+"value"], rec.Value) {
 			t.Errorf("%s @%d: record %d has another key or value", name, b.Pos, n)
 		}
-		if !b.Legacy() && (b.BaseOffset+numbers[prefix+"offsetDelta"] != rec.Offset || numbers[prefix+"headersCount"] != int64(rec.HeaderCount)) {
+		if !b.Legacy() && (b.BaseOffset+numbers[prefix+"offsetDelta"] != rec.Offset ||
+			numbers[prefix+"headersCount"] != int64(rec.HeaderCount)) {
 			t.Errorf("%s @%d: record %d has another offset or number of headers", name, b.Pos, n)
 		}
 	}
@@ -223,7 +230,8 @@ func checkSameFault(t *testing.T, what string, described, decoded error) {
 		return
 	}
 	var a, b *format.Error
-	if errors.As(described, &a) && errors.As(decoded, &b) && (a.Err != b.Err && !(errors.Is(a, format.ErrTruncated) && errors.Is(b, format.ErrValue))) {
+	if errors.As(described, &a) && errors.As(decoded, &b) && (a.Err != b.Err && !(errors.Is(a, format.ErrTruncated) &&
+		errors.Is(b, format.ErrValue))) {
 		t.Errorf("%s: described: %v; decoded: %v", what, described, decoded)
 	}
 }
@@ -249,8 +257,8 @@ func eachDamagedFile(t testing.TB, fn func(what string, kind format.Kind, data [
 	}
 }
 
-// TestDescribeCoversDamagedFiles: the cover is exact whatever is broken, and where a batch can be read at all, describing and
-// decoding agree on what of it can.
+// TestDescribeCoversDamagedFiles: the cover is exact whatever is broken, and where a batch can be read at all,
+// describing and decoding agree on what of it can.
 func TestDescribeCoversDamagedFiles(t *testing.T) {
 	rr, other := format.NewRecordReader(maxPlain, nil), format.NewRecordReader(maxPlain, nil)
 	faults := 0
@@ -267,7 +275,8 @@ func TestDescribeCoversDamagedFiles(t *testing.T) {
 			return
 		}
 		for parts := format.NewParts(data, -1); parts.Next(); {
-			if p := parts.Part(); p.Batch != nil && p.LengthFault == nil && p.MagicFault == nil && p.Batch.Size() >= format.BatchHeaderSize {
+			if p := parts.Part(); p.Batch != nil && p.LengthFault == nil && p.MagicFault == nil &&
+				p.Batch.Size() >= format.BatchHeaderSize {
 				checkBatch(t, what, p, rr, other)
 			}
 		}
@@ -277,10 +286,12 @@ func TestDescribeCoversDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestDescribeRepairs: where the checksum tells what a wrong length or magic should be, the batch is read as it was written.
+// TestDescribeRepairs: where the checksum tells what a wrong length or magic should be, the batch is read as it was
+// written.
 func TestDescribeRepairs(t *testing.T) {
 	first := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 0, Value: []byte("one")}}})
-	second := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 1, Value: []byte("two")}, {Offset: 2, Value: []byte("three")}}})
+	second := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 1, Value: []byte("two")},
+		{Offset: 2, Value: []byte("three")}}})
 	tails := map[string][]byte{"nothing": nil, "zeros": make([]byte, 100), "a torn batch": first[:40], "a batch": first}
 	for tail, more := range tails {
 		data := append(append(bytes.Clone(first), second...), more...)
@@ -301,7 +312,8 @@ func TestDescribeRepairs(t *testing.T) {
 	}
 }
 
-// TestDescribeDoesNotGoBack: a hole that a chance explains as a batch reaching into the intact one behind it stays a hole.
+// TestDescribeDoesNotGoBack: a hole that a chance explains as a batch reaching into the intact one behind it stays a
+// hole.
 func TestDescribeDoesNotGoBack(t *testing.T) {
 	intact := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 40, Value: []byte("intact")}}})
 	// This batch would be one of 10 bytes more than there are, with one wrong bit.

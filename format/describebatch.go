@@ -35,7 +35,8 @@ func orNil(e *Error) error {
 	return e
 }
 
-// batchHeader describes the 61 bytes of a batch's header, or those of them that are there. A wrong field does not end it.
+// batchHeader describes the 61 bytes of a batch's header, or those of them that are there. A wrong field does not end
+// it.
 func (d *describer) batchHeader(p *Part) {
 	b := p.Batch
 	atLeast := func(name string, least int64) func(int64, *Leaf) {
@@ -73,7 +74,8 @@ func (d *describer) batchHeader(p *Part) {
 	})
 }
 
-// crcFault compares the stored checksum with the computed one. A wrong magic of the old formats is named there, not here.
+// crcFault compares the stored checksum with the computed one. A wrong magic of the old formats is named there, not
+// here.
 func crcFault(b *Batch, stored int64, l *Leaf) *Error {
 	if !b.Legacy() && len(b.Raw) < BatchHeaderSize {
 		return nil
@@ -96,7 +98,8 @@ func (d *describer) records(b *Batch) {
 	base, entry := d.prefix, d.proto.Record
 	for i := range int(b.Count) {
 		if d.pos == len(d.buf) && d.ok() {
-			d.fault = &Error{What: "record", Pos: d.at(), Want: strconv.Itoa(int(b.Count)-i) + " more records, as the batch header counts",
+			d.fault = &Error{What: "record", Pos: d.at(), Want: strconv.Itoa(int(b.Count)-i) + " more records, as the batch " +
+				"header counts",
 				Got: "the end of the batch", Err: ErrTruncated}
 		}
 		if !d.ok() {
@@ -207,7 +210,8 @@ func (d *describer) wrapperFault(b *Batch, size int64) *Error {
 	case b.Magic < 0:
 		return &Error{What: "magic", Pos: b.Pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)), Err: ErrValue}
 	case b.Codec() > CodecLZ4:
-		return &Error{What: "codec", Pos: b.Pos + 17, Want: "one that magic 0 and 1 can have", Got: b.Codec().String(), Err: ErrValue}
+		return &Error{What: "codec", Pos: b.Pos + 17, Want: "one that magic 0 and 1 can have", Got: b.Codec().String(),
+			Err: ErrValue}
 	case size < 0:
 		return &Error{What: "wrapper value", Pos: b.Pos, Want: "compressed messages", Got: "null", Err: ErrValue}
 	}
@@ -259,7 +263,8 @@ func (d *describer) legacyField(name string, role Role) {
 func (d *describer) legacyLength(name string) int64 {
 	return d.number(name+"Length", TypeInt32, func(v int64, l *Leaf) {
 		if room := d.left() - 4; v > int64(room) {
-			l.Fault = &Error{What: name + " length", Pos: l.Start, Want: "at most " + strconv.Itoa(room) + ", the bytes that are left",
+			l.Fault = &Error{What: name + " length", Pos: l.Start, Want: "at most " + strconv.Itoa(room) +
+				", the bytes that are left",
 				Got: strconv.FormatInt(v, 10), Err: ErrTruncated}
 		}
 	})
@@ -270,7 +275,8 @@ func (d *describer) messageEnd() {
 	if d.ok() && d.left() > 0 {
 		d.emit("unreadable", d.left(), func(l *Leaf) {
 			l.Role = RoleUnreadable
-			l.Fault = &Error{What: "message", Pos: l.Start, Want: "the end after the value", Got: strconv.Itoa(len(l.Bytes)) + " more bytes", Err: ErrValue}
+			l.Fault = &Error{What: "message", Pos: l.Start, Want: "the end after the value", Got: strconv.Itoa(len(l.Bytes)) +
+				" more bytes", Err: ErrValue}
 		})
 	}
 	d.emit("unreadable", max(d.left(), 0), func(l *Leaf) { l.Role = RoleUnreadable })

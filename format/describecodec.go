@@ -55,8 +55,8 @@ func (r *RecordReader) ignoreLZ4HeaderChecksum(area []byte) {
 	}
 }
 
-// frames describes the frames of a codec. A leaf is held back until the next, so that what the decompressor complained of can
-// be hung on the right one, or on the last.
+// frames describes the frames of a codec. A leaf is held back until the next, so that what the decompressor complained
+// of can be hung on the right one, or on the last.
 type frames struct {
 	d      *describer
 	magic  int8
@@ -162,8 +162,8 @@ const (
 	gzipComment   = 1 << 4
 )
 
-// gzipMember describes one member (RFC 1952). What does not begin like one is only an error where the first should be: Java
-// ignores it behind that.
+// gzipMember describes one member (RFC 1952). What does not begin like one is only an error where the first should be:
+// Java ignores it behind that.
 func (f *frames) gzipMember() bool {
 	d := f.d
 	if d.pos > 0 && d.at() != f.origin && !bytes.HasPrefix(d.buf[d.pos:], []byte{0x1f, 0x8b}) {
@@ -180,7 +180,8 @@ func (f *frames) gzipMember() bool {
 		}
 	})
 	flags := d.number("flags", TypeUint8, func(v int64, l *Leaf) {
-		l.Bits = []Bit{{"text", v & 1}, {"headerCrc", v >> 1 & 1}, {"extra", v >> 2 & 1}, {"name", v >> 3 & 1}, {"comment", v >> 4 & 1}}
+		l.Bits = []Bit{{"text", v & 1}, {"headerCrc", v >> 1 & 1}, {"extra", v >> 2 & 1}, {"name", v >> 3 & 1},
+			{"comment", v >> 4 & 1}}
 	})
 	d.number("mtime", TypeUint32LE, nil)
 	d.number("extraFlags", TypeUint8, nil)
@@ -222,7 +223,8 @@ func (f *frames) deflate() bool {
 	d.content("deflate", int64(d.left()-src.Len()), RoleCompressed)
 	d.note("crc32", TypeUint32LE, func(v int64, l *Leaf) {
 		if v != int64(sum.Sum32()) {
-			l.Fault = &Error{What: "gzip crc32", Pos: l.Start, Want: strconv.FormatUint(uint64(sum.Sum32()), 10), Got: strconv.FormatInt(v, 10), Err: ErrChecksum}
+			l.Fault = &Error{What: "gzip crc32", Pos: l.Start, Want: strconv.FormatUint(uint64(sum.Sum32()), 10),
+				Got: strconv.FormatInt(v, 10), Err: ErrChecksum}
 		}
 	})
 	d.number("size", TypeUint32LE, func(v int64, l *Leaf) {
@@ -283,7 +285,8 @@ func (f *frames) lz4() {
 	}
 	d.note("headerChecksum", TypeUint8, func(v int64, l *Leaf) {
 		if want := xxh32(d.buf[start+4:d.pos]) >> 8 & 0xff; f.magic > 0 && int64(want) != v {
-			l.Fault = &Error{What: "lz4 header checksum", Pos: l.Start, Want: strconv.FormatUint(uint64(want), 10), Got: strconv.FormatInt(v, 10), Err: ErrChecksum}
+			l.Fault = &Error{What: "lz4 header checksum", Pos: l.Start, Want: strconv.FormatUint(uint64(want), 10),
+				Got: strconv.FormatInt(v, 10), Err: ErrChecksum}
 		}
 	})
 	f.lz4Blocks(flags)
@@ -328,7 +331,8 @@ func (f *frames) zstdFrame() bool {
 	}
 	f.word("zstd magic", zstdMagic)
 	v := d.number("frameDescriptor", TypeUint8, func(v int64, l *Leaf) {
-		l.Bits = []Bit{{"contentSizeFlag", v >> 6}, {"singleSegment", v >> 5 & 1}, {"checksum", v >> 2 & 1}, {"dictionaryIdFlag", v & 3}}
+		l.Bits = []Bit{{"contentSizeFlag", v >> 6}, {"singleSegment", v >> 5 & 1}, {"checksum", v >> 2 & 1},
+			{"dictionaryIdFlag", v & 3}}
 		if v&0x08 != 0 {
 			l.Fault = illegal("zstd frame descriptor", l, "bit 3 to be 0")
 		}

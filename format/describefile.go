@@ -73,13 +73,14 @@ func (d *describer) txnIndex() {
 				l.Fault = illegal("version", l, strconv.Itoa(txnIndexVersion))
 			}
 		}},
-		{"producerId", TypeInt64, nil}, {"firstOffset", TypeInt64, nil}, {"lastOffset", TypeInt64, nil}, {"lastStableOffset", TypeInt64, nil},
+		{"producerId", TypeInt64, nil}, {"firstOffset", TypeInt64, nil}, {"lastOffset", TypeInt64, nil},
+		{"lastStableOffset", TypeInt64, nil},
 	})
 	d.stray()
 }
 
-// producerSnapshot describes a .snapshot file. A wrong version or checksum is shown where it is, and the entries behind it by the one
-// layout there is.
+// producerSnapshot describes a .snapshot file. A wrong version or checksum is shown where it is, and the entries behind
+// it by the one layout there is.
 func (d *describer) producerSnapshot() {
 	s, err := DecodeProducerSnapshot(d.buf)
 	fault, _ := err.(*Error)
@@ -98,7 +99,8 @@ func (d *describer) producerSnapshot() {
 	if s.Fault == SnapshotBadVersion {
 		n = int(max(0, min(count, int64(d.left()/producerEntrySize))))
 	}
-	d.entries(n, []fieldLayout{{"producerId", TypeInt64, nil}, {"producerEpoch", TypeInt16, nil}, {"lastSequence", TypeInt32, nil},
+	d.entries(n, []fieldLayout{{"producerId", TypeInt64, nil}, {"producerEpoch", TypeInt16, nil},
+		{"lastSequence", TypeInt32, nil},
 		{"lastOffset", TypeInt64, nil}, {"offsetDelta", TypeInt32, nil}, {"timestamp", TypeInt64, nil},
 		{"coordinatorEpoch", TypeInt32, nil}, {"currentTxnFirstOffset", TypeInt64, nil}})
 	d.emit("stray", len(d.buf)-d.pos, func(l *Leaf) {
@@ -150,8 +152,8 @@ func (d *describer) lines() {
 	}
 }
 
-// columns describes a line: columns by their names, each with one separator. More white space is a leaf of its own, and more
-// columns than names are numbered.
+// columns describes a line: columns by their names, each with one separator. More white space is a leaf of its own, and
+// more columns than names are numbered.
 func (d *describer) columns(names []string) {
 	text, whole := d.line()
 	end, next := d.pos+text, d.pos+whole

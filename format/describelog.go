@@ -11,7 +11,8 @@ type Part struct {
 	Start, End int64
 	// Raw are its bytes.
 	Raw []byte
-	// Batch is nil in a hole. Where the checksum proves that the length or the magic is wrong, it is read as it was written.
+	// Batch is nil in a hole. Where the checksum proves that the length or the magic is wrong, it is read as it was
+	// written.
 	Batch *Batch
 	// Hole is nil for a batch.
 	Hole *Hole
@@ -64,8 +65,8 @@ func (p *Parts) Next() bool {
 	return true
 }
 
-// hole hands out a hole, or the batch that it is if one wrong field explains it. A hole never reaches back into the part
-// before it, which was read by other means than the scanner's.
+// hole hands out a hole, or the batch that it is if one wrong field explains it. A hole never reaches back into the
+// part before it, which was read by other means than the scanner's.
 func (p *Parts) hole(h Hole) {
 	end := h.Pos + h.Len
 	h.Pos = max(h.Pos, p.part.End)
@@ -86,8 +87,9 @@ func (p *Parts) batch(b Batch, lengthFault *Error) {
 	}
 }
 
-// repair tries to read a batch at pos, where the scanner found none, or one that runs into a hole; end is where the hole
-// ends, since there the next intact batch begins, or the file ends. It succeeds if one wrong field explains everything.
+// repair tries to read a batch at pos, where the scanner found none, or one that runs into a hole; end is where the
+// hole ends, since there the next intact batch begins, or the file ends. It succeeds if one wrong field explains
+// everything.
 func (p *Parts) repair(pos, end int64) bool {
 	b, err := DecodeBatch(p.data, pos)
 	if err == nil && b.End() <= end && p.afford(4*b.Size()) { // so many checksums may it take
@@ -126,9 +128,9 @@ func (s *Scanner) resume(b *Batch) {
 	s.take(b, true)
 }
 
-// soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one below that which differs
-// from the stored one by a single bit. The length field is outside of the checksum, so this tells a wrong length from other
-// damage.
+// soundLength looks for the size of the entry at pos for which its checksum holds: up to end, or one below that which
+// differs from the stored one by a single bit. The length field is outside of the checksum, so this tells a wrong
+// length from other damage.
 func (p *Parts) soundLength(pos, end int64) (size int64, ok bool) {
 	most := end - pos
 	if most <= MagicPrefix || p.data[pos+16] > 2 {
@@ -198,9 +200,9 @@ func (b *Batch) soundMagic() (Batch, bool) {
 	return Batch{}, false
 }
 
-// Describe gives the leaves of the part to yield: those of the file, then those of the decompressed records. index is what
-// the paths call the batch. It reports whether yield wants more, and the first thing that keeps the records from being
-// read as they are counted: as RecordReader.Err, nil for a hole.
+// Describe gives the leaves of the part to yield: those of the file, then those of the decompressed records. index is
+// what the paths call the batch. It reports whether yield wants more, and the first thing that keeps the records from
+// being read as they are counted: as RecordReader.Err, nil for a hole.
 func (p *Part) Describe(index int, rr *RecordReader, yield func(Leaf) bool) (more bool, err error) {
 	if p.Hole != nil {
 		return p.describeHole(index, yield), nil

@@ -6,10 +6,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// RecordDigestVersion is the version of what RecordDigest computes. It changes with the definition, which docs/json.md tells.
+// RecordDigestVersion is the version of what RecordDigest computes. It changes with the definition, which docs/json.md
+// tells.
 const RecordDigestVersion = 1
 
-// RecordDigest computes digests of records, whatever batch, codec or magic they are stored in. A digest is the XXH64 (seed 0) of
+// RecordDigest computes digests of records, whatever batch, codec or magic they are stored in. A digest is the XXH64
+// (seed 0) of
 //
 //	offset int64, timestamp int64, flags uint8 (bit 0 transactional, bit 1 control),
 //	producer id int64, producer epoch int16, sequence int32 (−1 each where there is none),
@@ -57,8 +59,8 @@ func appendDigestField(dst, field []byte) []byte {
 // KeyDigest is a digest of a record's key.
 func KeyDigest(key []byte) uint64 { return xxhash.Sum64(key) }
 
-// RangeDigest computes the digest of a range of records: the XXH64 of the digests of its records, in order, big-endian. The
-// zero value is not ready; see NewRangeDigest.
+// RangeDigest computes the digest of a range of records: the XXH64 of the digests of its records, in order, big-endian.
+// The zero value is not ready; see NewRangeDigest.
 type RangeDigest struct{ hash *xxhash.Digest }
 
 // NewRangeDigest starts with no record.

@@ -61,8 +61,8 @@ func AppendRecord(dst []byte, r *Record, timestampDelta int64, offsetDelta int32
 	return append(dst, r.Headers...)
 }
 
-// AppendBatch appends a record batch (magic 2) with the header of b, of which Raw, the length and the checksum are made, and the
-// bytes of its records behind the header, compressed as the attributes say.
+// AppendBatch appends a record batch (magic 2) with the header of b, of which Raw, the length and the checksum are
+// made, and the bytes of its records behind the header, compressed as the attributes say.
 func AppendBatch(dst []byte, b *Batch, records []byte) []byte {
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.BaseOffset))
@@ -88,8 +88,8 @@ const (
 	lz4BlockSize    = 64 << 10
 )
 
-// Compressor compresses the records of one batch after the other, in the frames that Kafka's producers write and at their
-// default levels. The bytes differ from theirs, since the libraries do. It is not safe for concurrent use.
+// Compressor compresses the records of one batch after the other, in the frames that Kafka's producers write and at
+// their default levels. The bytes differ from theirs, since the libraries do. It is not safe for concurrent use.
 type Compressor struct {
 	// Level, if not 0, is the level of gzip, lz4 and zstd, as this program's libraries count them.
 	Level int
@@ -102,8 +102,8 @@ type Compressor struct {
 	buf []byte
 }
 
-// Compress returns plain under the codec, in a buffer that is valid until the next call. The error wraps ErrUnsupported for
-// a codec that Kafka does not have.
+// Compress returns plain under the codec, in a buffer that is valid until the next call. The error wraps ErrUnsupported
+// for a codec that Kafka does not have.
 func (c *Compressor) Compress(codec Codec, plain []byte) ([]byte, error) {
 	switch codec {
 	case CodecNone:
@@ -122,8 +122,8 @@ func (c *Compressor) Compress(codec Codec, plain []byte) ([]byte, error) {
 	return c.buf, nil
 }
 
-// Size is the number of bytes that Kafka's producers need for plain, about. For gzip that is less than Compress needs: this
-// program's library ends a stream with an empty block of 5 bytes, and zlib does not.
+// Size is the number of bytes that Kafka's producers need for plain, about. For gzip that is less than Compress needs:
+// this program's library ends a stream with an empty block of 5 bytes, and zlib does not.
 func (c *Compressor) Size(codec Codec, plain []byte) (int64, error) {
 	const emptyBlock = 5
 	packed, err := c.Compress(codec, plain)
@@ -161,7 +161,8 @@ func (c *Compressor) zstd(plain []byte) ([]byte, error) {
 		if c.Level != 0 {
 			level = zstd.EncoderLevelFromZstd(c.Level)
 		}
-		c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(level))
+		c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithEncoderLevel(level))
 		if err != nil {
 			return nil, err
 		}

@@ -165,7 +165,8 @@ func TestProducerSnapshotOfRealFiles(t *testing.T) {
 func TestCheckpointsOfRealFiles(t *testing.T) {
 	entryLine := regexp.MustCompile(`^(\S+) (\d+) (\d+)$`)
 	seen := 0
-	for _, suffix := range []string{"recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint", "cleaner-offset-checkpoint"} {
+	for _, suffix := range []string{"recovery-point-offset-checkpoint", "log-start-offset-checkpoint",
+		"replication-offset-checkpoint", "cleaner-offset-checkpoint"} {
 		for _, name := range fixture.Files(t, suffix) {
 			raw := fixture.Data(t, name)
 			c, err := format.DecodeOffsetCheckpoint(raw)
@@ -213,7 +214,8 @@ func TestSmallStateFilesOfRealBrokers(t *testing.T) {
 	})
 	each("/meta.properties", func(name string, raw []byte) error {
 		m, err := format.DecodeMetaProperties(raw)
-		if err == nil && (!m.HasNodeID || m.Version == 1 && (!m.HasDirectoryID && !strings.HasPrefix(name, "3.")) || m.Version == 1 && m.ClusterID == "") {
+		if err == nil && (!m.HasNodeID || m.Version == 1 && (!m.HasDirectoryID && !strings.HasPrefix(name, "3.")) ||
+			m.Version == 1 && m.ClusterID == "") {
 			return fmt.Errorf("read as %+v", m)
 		}
 		return err
@@ -232,7 +234,8 @@ func TestSmallStateFilesOfRealBrokers(t *testing.T) {
 		}
 		return err
 	})
-	for suffix, least := range map[string]int{"/leader-epoch-checkpoint": 20, "/partition.metadata": 20, "/meta.properties": 5,
+	for suffix, least := range map[string]int{"/leader-epoch-checkpoint": 20, "/partition.metadata": 20,
+		"/meta.properties":      5,
 		"/.kafka_cleanshutdown": 3, "/quorum-state": 1} {
 		if count[suffix] < least {
 			t.Errorf("only %d files %s", count[suffix], suffix)

@@ -53,8 +53,8 @@ func (f *Filler) Next(content, timestampMs int64) int64 {
 	return RecordSize(timestampMs-f.BaseMs, int32(f.Records), content)
 }
 
-// mostPlain bounds the records of a compressed batch, in bytes, where a producer would take more: highly compressible ones
-// with a large batch.size.
+// mostPlain bounds the records of a compressed batch, in bytes, where a producer would take more: highly compressible
+// ones with a large batch.size.
 const mostPlain = 64 << 20
 
 // HasRoom reports whether a record of that size still goes into the batch; the first always does.

@@ -10,12 +10,13 @@ const (
 	IndexPositionNotIncreasing                // offset index: the position is not above the entry's before
 	IndexOffsetBelowBase                      // the offset is below the segment's base offset
 	IndexPositionNoBatch                      // offset index: no batch starts at the position
-	IndexOffsetTooLow                         // offset index: an earlier batch holds the offset or a higher one, which look-ups then skip
-	IndexOffsetBeyondEnd                      // the offset is above the segment's last one
-	IndexTimeNotIncreasing                    // time index: the timestamp is not above the entry's before
-	IndexTimeOffsetDecreasing                 // time index: the offset is below the entry's before
-	IndexTimeNegative                         // time index: the timestamp is below 0
-	IndexTimeSkipsBatch                       // time index: a batch before the entry's position already reaches the timestamp
+	// offset index: an earlier batch holds the offset or a higher one, which look-ups then skip
+	IndexOffsetTooLow
+	IndexOffsetBeyondEnd      // the offset is above the segment's last one
+	IndexTimeNotIncreasing    // time index: the timestamp is not above the entry's before
+	IndexTimeOffsetDecreasing // time index: the offset is below the entry's before
+	IndexTimeNegative         // time index: the timestamp is below 0
+	IndexTimeSkipsBatch       // time index: a batch before the entry's position already reaches the timestamp
 )
 
 // String says what is wrong, in a few words.
@@ -152,12 +153,13 @@ func (c *OffsetIndexCheck) Finish() (IndexViolation, bool) {
 	return c.bad, c.bad.Condition != IndexSound
 }
 
-// TimeIndexCheck tells whether look-ups through a time index, and through the offset index behind it, find the first record
-// at or after any timestamp. Fed with the batches of the segment in order it takes time linear in batches and entries
-// (times the logarithm of the offset index's), and no memory.
+// TimeIndexCheck tells whether look-ups through a time index, and through the offset index behind it, find the first
+// record at or after any timestamp. Fed with the batches of the segment in order it takes time linear in batches and
+// entries (times the logarithm of the offset index's), and no memory.
 type TimeIndexCheck struct {
-	// Exact counts the entries that say when the segment first reached a timestamp, as brokers since 4.0.1 write them: some
-	// batch ends at the offset and has that maximum timestamp, and none before has one as high. Meaningful after Finish.
+	// Exact counts the entries that say when the segment first reached a timestamp, as brokers since 4.0.1 write them:
+	// some batch ends at the offset and has that maximum timestamp, and none before has one as high. Meaningful after
+	// Finish.
 	Exact int
 	// Inexact is the first slot that is not Exact, or −1.
 	Inexact int
@@ -173,8 +175,8 @@ type TimeIndexCheck struct {
 	bad     IndexViolation
 }
 
-// NewTimeIndexCheck starts a check of all slots of x; of x.Logical() if trailing zeros are no fault. offsets is the index
-// that a look-up goes through afterwards.
+// NewTimeIndexCheck starts a check of all slots of x; of x.Logical() if trailing zeros are no fault. offsets is the
+// index that a look-up goes through afterwards.
 func NewTimeIndexCheck(x TimeIndex, offsets OffsetIndex) *TimeIndexCheck {
 	c := &TimeIndexCheck{x: x, offsets: offsets, Inexact: -1, LargestMs: -1}
 	var before TimeEntry
@@ -223,8 +225,8 @@ func (c *TimeIndexCheck) Add(b BatchRef) {
 	}
 }
 
-// Finish returns the first violation, or false if there is none. A timestamp that no batch reaches is none, since nothing
-// can be skipped for it, but it is Inexact.
+// Finish returns the first violation, or false if there is none. A timestamp that no batch reaches is none, since
+// nothing can be skipped for it, but it is Inexact.
 func (c *TimeIndexCheck) Finish() (IndexViolation, bool) {
 	if c.next < c.ordered && c.Inexact < 0 {
 		c.Inexact = c.next
@@ -238,8 +240,8 @@ func (c *TimeIndexCheck) Finish() (IndexViolation, bool) {
 	return c.bad, c.bad.Condition != IndexSound
 }
 
-// LastIsLargest reports, after Finish, whether the last entry has the largest timestamp of the segment (or the index is empty
-// and there is none), as it must in a segment that was closed: retention reads nothing else.
+// LastIsLargest reports, after Finish, whether the last entry has the largest timestamp of the segment (or the index is
+// empty and there is none), as it must in a segment that was closed: retention reads nothing else.
 func (c *TimeIndexCheck) LastIsLargest() bool {
 	if n := c.x.Len(); n > 0 {
 		return c.x.Entry(n-1).TimestampMs == c.LargestMs

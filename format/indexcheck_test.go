@@ -33,7 +33,8 @@ func checkOffsets(x format.OffsetIndex, batches []format.BatchRef) (*format.Offs
 	return c, v
 }
 
-func checkTimes(x format.TimeIndex, offsets format.OffsetIndex, batches []format.BatchRef) (*format.TimeIndexCheck, format.IndexViolation) {
+func checkTimes(x format.TimeIndex, offsets format.OffsetIndex, batches []format.BatchRef) (*format.TimeIndexCheck,
+	format.IndexViolation) {
 	c := format.NewTimeIndexCheck(x, offsets)
 	for _, b := range batches {
 		c.Add(b)
@@ -74,7 +75,8 @@ func TestHealthyIndexesAreSound(t *testing.T) {
 		}
 	}
 	if seen < 200 || exact < 1000 || later == 0 || earlier == 0 {
-		t.Errorf("%d indexes: %d exact entries, %d with the last offset of a longer append, %d with a first one", seen, exact, later, earlier)
+		t.Errorf("%d indexes: %d exact entries, %d with the last offset of a longer append, %d with a first one", seen, exact,
+			later, earlier)
 	}
 }
 
@@ -143,7 +145,8 @@ func segment(r *rand.Rand, base int64, n int) []format.BatchRef {
 	pos, offset := int64(0), base
 	for range n {
 		offset += r.Int64N(3) // a gap, as compaction leaves it
-		b := format.BatchRef{Pos: pos, Size: 61 + r.Int64N(400), BaseOffset: offset, LastOffset: offset + r.Int64N(5), MaxTimestampMs: r.Int64N(60) - 5}
+		b := format.BatchRef{Pos: pos, Size: 61 + r.Int64N(400), BaseOffset: offset, LastOffset: offset + r.Int64N(5),
+			MaxTimestampMs: r.Int64N(60) - 5}
 		out = append(out, b)
 		pos, offset = b.Pos+b.Size, b.LastOffset+1
 	}
@@ -213,8 +216,8 @@ func scan(batches []format.BatchRef, offset, from int64) int {
 	return -1
 }
 
-// TestOffsetConditionsMeanRightLookups: an offset index mutated at random is called sound only if every look-up through it finds
-// what a scan of the whole log finds.
+// TestOffsetConditionsMeanRightLookups: an offset index mutated at random is called sound only if every look-up through
+// it finds what a scan of the whole log finds.
 func TestOffsetConditionsMeanRightLookups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const base = 1000
@@ -241,7 +244,8 @@ func TestOffsetConditionsMeanRightLookups(t *testing.T) {
 	})
 }
 
-// TestTimeConditionsMeanRightLookups is the same for time indexes: no batch before the start of the scan may reach the timestamp.
+// TestTimeConditionsMeanRightLookups is the same for time indexes: no batch before the start of the scan may reach the
+// timestamp.
 func TestTimeConditionsMeanRightLookups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const base = 1000
@@ -278,12 +282,15 @@ func TestIndexBuilderRefuses(t *testing.T) {
 		want    error
 	}{
 		{"offset below the base", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 9}}, format.ErrOffsetOverflow},
-		{"offset 2^31 above the base", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10 + big + 1}}, format.ErrOffsetOverflow},
+		{"offset 2^31 above the base", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10 + big + 1}},
+			format.ErrOffsetOverflow},
 		{"position 2^31", []format.BatchRef{{Pos: big + 1, Size: 70, LastOffset: 10}}, format.ErrValue},
 		{"largest position", []format.BatchRef{{Pos: big, Size: 70, LastOffset: 10}}, nil},
 		{"largest relative offset", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10 + big}}, nil},
-		{"entry not above the last", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10}, {Pos: 70, Size: 70, LastOffset: 12}, {Pos: 140, Size: 70, LastOffset: 12}}, format.ErrIndexOrder},
-		{"backward, but no entry falls on it", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 20}, {Pos: 1, Size: 70, LastOffset: 12}}, nil},
+		{"entry not above the last", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 10},
+			{Pos: 70, Size: 70, LastOffset: 12}, {Pos: 140, Size: 70, LastOffset: 12}}, format.ErrIndexOrder},
+		{"backward, but no entry falls on it", []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 20},
+			{Pos: 1, Size: 70, LastOffset: 12}}, nil},
 	} {
 		x := format.NewIndexBuilder(10, 50)
 		var err error
@@ -295,7 +302,8 @@ func TestIndexBuilderRefuses(t *testing.T) {
 		checkError(t, c.name, err, c.want)
 	}
 	x := format.NewIndexBuilder(0, 50)
-	for _, b := range []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 5, MaxTimestampMs: 5}, {Pos: 70, Size: 70, LastOffset: 9, MaxTimestampMs: 9}, {Pos: 100, Size: 9, LastOffset: 3, MaxTimestampMs: 99}} {
+	for _, b := range []format.BatchRef{{Pos: 0, Size: 70, LastOffset: 5, MaxTimestampMs: 5},
+		{Pos: 70, Size: 70, LastOffset: 9, MaxTimestampMs: 9}, {Pos: 100, Size: 9, LastOffset: 3, MaxTimestampMs: 99}} {
 		if err := x.Add(b); err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +340,8 @@ func TestInferredIntervals(t *testing.T) {
 	// 3.7.2 followers index once an append, which no interval explains.
 	const follower = "3.7.2/old-append/follower/replicated-0"
 	if least, most, ok := partitions[follower].Range(); ok || partitions[follower].PerAppend != 2 {
-		t.Errorf("3.7.2 follower: %d to %d (%v), %d segments indexed once an append", least, most, ok, partitions[follower].PerAppend)
+		t.Errorf("3.7.2 follower: %d to %d (%v), %d segments indexed once an append", least, most, ok,
+			partitions[follower].PerAppend)
 	}
 	seen := 0
 	for _, dir := range slices.Sorted(maps.Keys(want)) {
@@ -351,7 +360,8 @@ func TestInferredIntervals(t *testing.T) {
 	}
 }
 
-// BenchmarkIndexRules is what a segment of 65536 batches costs the builder, both checks and the inference, each fed on its own.
+// BenchmarkIndexRules is what a segment of 65536 batches costs the builder, both checks and the inference, each fed on
+// its own.
 func BenchmarkIndexRules(b *testing.B) {
 	batches := segment(rand.New(rand.NewPCG(1, 1)), 0, 65536)
 	x := format.NewIndexBuilder(0, 1000)
@@ -371,7 +381,8 @@ func BenchmarkIndexRules(b *testing.B) {
 	})
 	b.Run("checks", func(b *testing.B) {
 		for b.Loop() {
-			o, t, s := format.NewOffsetIndexCheck(offsets), format.NewTimeIndexCheck(times, offsets), format.NewSegmentInterval(offsets)
+			o, t, s := format.NewOffsetIndexCheck(offsets), format.NewTimeIndexCheck(times, offsets),
+				format.NewSegmentInterval(offsets)
 			for i := range batches {
 				o.Add(batches[i])
 				t.Add(batches[i])
@@ -384,7 +395,8 @@ func BenchmarkIndexRules(b *testing.B) {
 func BenchmarkReplay(b *testing.B) {
 	var log []byte
 	for i := range 4096 {
-		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i / 7 % 5), Sequence: int32(i)}.Append(log)
+		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i / 7 % 5),
+			Sequence: int32(i)}.Append(log)
 	}
 	var batches []format.Batch
 	eachBatch(log, 0, func(b *format.Batch) { batches = append(batches, *b) })

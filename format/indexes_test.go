@@ -78,8 +78,10 @@ func TestIndexEntriesSurvive(t *testing.T) {
 		if got := format.NewTxnIndex(format.AppendAbortedTxn(nil, txn)).Entry(0); got != txn {
 			t.Fatalf("%+v read as %+v", txn, got)
 		}
-		p := format.ProducerEntry{ProducerID: txn.ProducerID, ProducerEpoch: txn.Version, LastSequence: e.Position, LastOffset: txn.LastOffset,
-			OffsetDelta: rapid.Int32().Draw(t, "delta"), TimestampMs: te.TimestampMs, CoordinatorEpoch: rapid.Int32().Draw(t, "coordinator"),
+		p := format.ProducerEntry{ProducerID: txn.ProducerID, ProducerEpoch: txn.Version, LastSequence: e.Position,
+			LastOffset:  txn.LastOffset,
+			OffsetDelta: rapid.Int32().Draw(t, "delta"), TimestampMs: te.TimestampMs, CoordinatorEpoch: rapid.Int32().Draw(t,
+				"coordinator"),
 			CurrentTxnFirstOffset: txn.FirstOffset}
 		s, err := format.DecodeProducerSnapshot(format.AppendProducerSnapshot(nil, []format.ProducerEntry{{}, p}))
 		if err != nil || s.Len() != 2 || s.Entry(1) != p {
@@ -111,7 +113,8 @@ func TestTxnIndexVersionsAndTornEntries(t *testing.T) {
 	}
 }
 
-// FuzzIndexes: any bytes are an index; nothing it says makes a check or a search fail, and what is called sound is in order.
+// FuzzIndexes: any bytes are an index; nothing it says makes a check or a search fail, and what is called sound is in
+// order.
 func FuzzIndexes(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 9, 0, 0, 1, 0, 0, 0, 0, 19, 0, 0, 2, 0}, int64(100), int64(105))
 	f.Add(zeros(40), int64(0), int64(0))
@@ -127,7 +130,8 @@ func FuzzIndexes(f *testing.F) {
 		offsetCheck, timeCheck := format.NewOffsetIndexCheck(offsets), format.NewTimeIndexCheck(times, offsets)
 		inferred := format.NewSegmentInterval(offsets)
 		for pos := int64(0); pos < 2000; pos += 128 {
-			b := format.BatchRef{Pos: pos, Size: 128, BaseOffset: base + pos/16, LastOffset: base + pos/16 + 7, MaxTimestampMs: pos}
+			b := format.BatchRef{Pos: pos, Size: 128, BaseOffset: base + pos/16, LastOffset: base + pos/16 + 7,
+				MaxTimestampMs: pos}
 			offsetCheck.Add(b)
 			timeCheck.Add(b)
 			inferred.Add(b)

@@ -2,9 +2,9 @@ package format
 
 import "math"
 
-// IntervalInference finds out which index.interval.bytes a partition's offset indexes were written with, from the batches
-// and the entries alone. Segments that no single interval explains (a restart in their middle, one entry an append)
-// are left aside.
+// IntervalInference finds out which index.interval.bytes a partition's offset indexes were written with, from the
+// batches and the entries alone. Segments that no single interval explains (a restart in their middle, one entry an
+// append) are left aside.
 type IntervalInference struct {
 	// PerAppend counts the segments that were left aside because a broker before 4.0.1 had indexed them, once an append.
 	PerAppend int
@@ -25,9 +25,9 @@ type SegmentInterval struct {
 	Least, Most int64
 	// Entries counts the entries that lie at the start of a batch.
 	Entries int
-	// PerAppend means that some entry is of the kind that only brokers before 4.0.1 write, at most one an append: its offset
-	// is the last of a later batch of the same append, or, up to 0.10, the first of a compressed message. Least and Most say
-	// nothing then. Any other offset beside the batch's last is damage, and no reason to distrust the positions.
+	// PerAppend means that some entry is of the kind that only brokers before 4.0.1 write, at most one an append: its
+	// offset is the last of a later batch of the same append, or, up to 0.10, the first of a compressed message. Least and
+	// Most say nothing then. Any other offset beside the batch's last is damage, and no reason to distrust the positions.
 	PerAppend bool
 
 	x       OffsetIndex
@@ -70,8 +70,8 @@ func (s *SegmentInterval) addEntry(b BatchRef) {
 	s.Least = max(s.Least, distance)
 }
 
-// compare looks at the offset of the entry for b. A compressed message of the old formats has its last offset for both of
-// BatchRef's.
+// compare looks at the offset of the entry for b. A compressed message of the old formats has its last offset for both
+// of BatchRef's.
 func (s *SegmentInterval) compare(offset int64, b BatchRef) {
 	switch {
 	case offset > b.LastOffset:

@@ -11,8 +11,8 @@ var (
 	// ErrIndexOrder is Kafka's InvalidOffsetException: an entry that is not above the last one. Recovery then empties
 	// the segment.
 	ErrIndexOrder = fmt.Errorf("%w: an index entry that is not above the last one", ErrValue)
-	// ErrOffsetOverflow is Kafka's LogSegmentOffsetOverflowException: an offset below the segment's base offset or 2^31 or more
-	// above it. Loading then splits the segment.
+	// ErrOffsetOverflow is Kafka's LogSegmentOffsetOverflowException: an offset below the segment's base offset or 2^31 or
+	// more above it. Loading then splits the segment.
 	ErrOffsetOverflow = fmt.Errorf("%w: an offset that does not fit the segment", ErrValue)
 )
 
@@ -27,12 +27,13 @@ type BatchRef struct {
 
 // Ref is the batch as the rules about indexes see it.
 func (b *Batch) Ref() BatchRef {
-	return BatchRef{Pos: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset, MaxTimestampMs: b.MaxTimestamp}
+	return BatchRef{Pos: b.Pos, Size: b.Size(), BaseOffset: b.BaseOffset, LastOffset: b.LastOffset,
+		MaxTimestampMs: b.MaxTimestamp}
 }
 
-// IndexBuilder writes the .index and .timeindex of a segment from its batches, as LogSegment.recover does, and since 4.0.1
-// (KAFKA-806) LogSegment.append too: before a batch is counted, an entry for it is written if more than the interval lies
-// between the last indexed batch and it.
+// IndexBuilder writes the .index and .timeindex of a segment from its batches, as LogSegment.recover does, and since
+// 4.0.1 (KAFKA-806) LogSegment.append too: before a batch is counted, an entry for it is written if more than the
+// interval lies between the last indexed batch and it.
 type IndexBuilder struct {
 	base     int64
 	interval int64
@@ -48,7 +49,8 @@ type IndexBuilder struct {
 // NewIndexBuilder starts the indexes of a segment. intervalBytes is index.interval.bytes.
 func NewIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 	none := TimeEntry{TimestampMs: -1, Offset: base}
-	return &IndexBuilder{base: base, interval: intervalBytes, last: OffsetEntry{Offset: base}, lastTime: none, largest: none}
+	return &IndexBuilder{base: base, interval: intervalBytes, last: OffsetEntry{Offset: base}, lastTime: none,
+		largest: none}
 }
 
 // NewOffsetIndexBuilder is NewIndexBuilder without the memory for a time index, which stays empty.
@@ -59,14 +61,16 @@ func NewOffsetIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 }
 
 // Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder or
-// ErrOffsetOverflow, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no broker
-// opens. A builder that has failed is of no more use.
+// ErrOffsetOverflow, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no
+// broker opens. A builder that has failed is of no more use.
 func (x *IndexBuilder) Add(b BatchRef) error {
 	if b.Pos > math.MaxInt32 {
-		return &Error{What: "batch", Pos: b.Pos, Want: "a position below 2^31", Got: strconv.FormatInt(b.Pos, 10), Err: ErrValue}
+		return &Error{What: "batch", Pos: b.Pos, Want: "a position below 2^31", Got: strconv.FormatInt(b.Pos, 10),
+			Err: ErrValue}
 	}
 	if rel := b.LastOffset - x.base; rel < 0 || rel > math.MaxInt32 {
-		return &Error{What: "batch", Pos: b.Pos, Want: "an offset from " + strconv.FormatInt(x.base, 10) + " on, less than 2^31 above it",
+		return &Error{What: "batch", Pos: b.Pos, Want: "an offset from " + strconv.FormatInt(x.base, 10) +
+			" on, less than 2^31 above it",
 			Got: strconv.FormatInt(b.LastOffset, 10), Err: ErrOffsetOverflow}
 	}
 	if b.MaxTimestampMs > x.largest.TimestampMs {
@@ -84,8 +88,8 @@ func (x *IndexBuilder) Add(b BatchRef) error {
 	return x.addTime(b.Pos)
 }
 
-// Finish writes the closing time entry, which a broker writes when a segment is rolled, recovered or cleanly closed: the
-// largest timestamp of the segment, unless the last entry has it already.
+// Finish writes the closing time entry, which a broker writes when a segment is rolled, recovered or cleanly closed:
+// the largest timestamp of the segment, unless the last entry has it already.
 func (x *IndexBuilder) Finish() error { return x.addTime(int64(x.last.Position)) }
 
 // addTime is TimeIndex.maybeAppend of the largest timestamp so far; equal timestamps add nothing.

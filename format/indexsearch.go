@@ -2,8 +2,8 @@ package format
 
 import "encoding/binary"
 
-// warmBytes is how much of the end of an index Kafka's search treats as hot: pages that appends and reads near the end of
-// the log keep in the page cache.
+// warmBytes is how much of the end of an index Kafka's search treats as hot: pages that appends and reads near the end
+// of the log keep in the page cache.
 const warmBytes = 8192
 
 // Section is the part of an index that a search ended up in.
@@ -35,11 +35,12 @@ type Search struct {
 	Slot    int // the slot found, −1 if none: then the search starts at (base offset, position 0)
 }
 
-// Search follows AbstractIndex.indexSlotRangeFor step by step over all slots of x, sorted or not, and appends the probes
-// to probes. Use Logical to search what the writing broker would.
+// Search follows AbstractIndex.indexSlotRangeFor step by step over all slots of x, sorted or not, and appends the
+// probes to probes. Use Logical to search what the writing broker would.
 func (x OffsetIndex) Search(target int64, probes []int) Search { return x.search(target, probes) }
 
-// Lookup is OffsetIndex.lookup: the entry a broker starts reading from for an offset, or (base, 0). It allocates nothing.
+// Lookup is OffsetIndex.lookup: the entry a broker starts reading from for an offset, or (base, 0). It allocates
+// nothing.
 func (x OffsetIndex) Lookup(target int64) OffsetEntry {
 	if i := x.floor(target); i >= 0 {
 		return x.Entry(i)
@@ -91,9 +92,9 @@ func (s slots) floor(target int64) int {
 	}
 }
 
-// floorOffset and floorTime are the loop of search. They are written out for each width, and with two ifs that choose the
-// half to go on in, so that the compiler makes conditional moves: one branch there would be mispredicted at every other
-// probe, which costs more than the probe itself.
+// floorOffset and floorTime are the loop of search. They are written out for each width, and with two ifs that choose
+// the half to go on in, so that the compiler makes conditional moves: one branch there would be mispredicted at every
+// other probe, which costs more than the probe itself.
 func floorOffset(raw []byte, base, target int64, lo, hi int) int {
 	for lo < hi {
 		mid := int(uint(lo+hi+1) >> 1)
@@ -159,9 +160,9 @@ func (s slots) search(target int64, probes []int) Search {
 	return Search{Probes: probes, Section: sec, Slot: lo}
 }
 
-// Spans answers Search for all targets from first to last at once, in time linear in the number of slots: it calls yield
-// with ranges of targets in ascending order, each with the slot that Search would find for all of them (−1: none).
-// Neighbouring ranges may have the same slot.
+// Spans answers Search for all targets from first to last at once, in time linear in the number of slots: it calls
+// yield with ranges of targets in ascending order, each with the slot that Search would find for all of them (−1:
+// none). Neighbouring ranges may have the same slot.
 func (x OffsetIndex) Spans(first, last int64, yield func(first, last int64, slot int)) {
 	n := x.Len()
 	if n == 0 {

@@ -26,8 +26,8 @@ type searchCase struct {
 	targets []int64
 }
 
-// searchCases makes indexes of all lengths around the hot section, sorted and not, with equal keys, negative ones, zero tails
-// and stray bytes. The base offset is 100. The answers of the real index classes to them are in testdata.
+// searchCases makes indexes of all lengths around the hot section, sorted and not, with equal keys, negative ones, zero
+// tails and stray bytes. The base offset is 100. The answers of the real index classes to them are in testdata.
 func searchCases(time bool) []searchCase {
 	r := rand.New(rand.NewPCG(7, 11))
 	var cases []searchCase
@@ -124,8 +124,8 @@ func TestSearchAsKafkaDoes(t *testing.T) {
 	}
 }
 
-// TestLookupsOfRealSegments compares the first two columns of every frozen look-up, which the real classes made on indexes
-// as they found them on disk, preallocated, damaged or not.
+// TestLookupsOfRealSegments compares the first two columns of every frozen look-up, which the real classes made on
+// indexes as they found them on disk, preallocated, damaged or not.
 func TestLookupsOfRealSegments(t *testing.T) {
 	rows := 0
 	present := fixture.Files(t, "index")
@@ -266,7 +266,8 @@ func TestSearchAllocatesNothing(t *testing.T) {
 func BenchmarkLookup(b *testing.B) {
 	var raw []byte
 	for i := range 65536 {
-		raw = format.AppendOffsetEntry(raw, 0, format.OffsetEntry{Offset: int64(79 * i), Position: int32(16350 * (i % 65000))})
+		raw = format.AppendOffsetEntry(raw, 0, format.OffsetEntry{Offset: int64(79 * i),
+			Position: int32(16350 * (i % 65000))})
 	}
 	x := format.NewOffsetIndex(raw, 0)
 	target, sum := int64(0), int64(0)

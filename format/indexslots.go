@@ -16,7 +16,8 @@ type slots struct {
 // Base is the base offset of the segment; entries store offsets relative to it.
 func (s slots) Base() int64 { return s.base }
 
-// Len is the number of whole slots, zeros included: what a broker takes for the number of entries when it opens the file.
+// Len is the number of whole slots, zeros included: what a broker takes for the number of entries when it opens the
+// file.
 func (s slots) Len() int { return len(s.raw) / s.width }
 
 // StrayBytes is the number of bytes behind the last whole slot.

@@ -14,21 +14,29 @@ import (
 
 // decoders reads everything of a file of each kind, and returns the first error.
 var decoders = map[format.Kind]func(raw []byte) error{
-	format.KindLog:                         scanAll,
-	format.KindCheckpoint:                  scanAll,
-	format.KindOffsetIndex:                 readOffsetIndex,
-	format.KindTimeIndex:                   readTimeIndex,
-	format.KindTxnIndex:                    readTxnIndex,
-	format.KindProducerSnapshot:            readProducerSnapshot,
-	format.KindLeaderEpochCheckpoint:       readLeaderEpochs,
-	format.KindPartitionMetadata:           func(raw []byte) error { _, err := format.DecodePartitionMetadata(raw); return err },
+	format.KindLog:                   scanAll,
+	format.KindCheckpoint:            scanAll,
+	format.KindOffsetIndex:           readOffsetIndex,
+	format.KindTimeIndex:             readTimeIndex,
+	format.KindTxnIndex:              readTxnIndex,
+	format.KindProducerSnapshot:      readProducerSnapshot,
+	format.KindLeaderEpochCheckpoint: readLeaderEpochs,
+	format.KindPartitionMetadata: func(raw []byte) error {
+		_,
+			err := format.DecodePartitionMetadata(raw)
+		return err
+	},
 	format.KindQuorumState:                 func(raw []byte) error { _, err := format.DecodeQuorumState(raw); return err },
 	format.KindRecoveryPointCheckpoint:     readOffsetCheckpoint,
 	format.KindLogStartOffsetCheckpoint:    readOffsetCheckpoint,
 	format.KindReplicationOffsetCheckpoint: readOffsetCheckpoint,
 	format.KindCleanerOffsetCheckpoint:     readOffsetCheckpoint,
-	format.KindMetaProperties:              func(raw []byte) error { _, err := format.DecodeMetaProperties(raw); return err },
-	format.KindCleanShutdown:               func(raw []byte) error { _, err := format.DecodeCleanShutdown(raw); return err },
+	format.KindMetaProperties: func(raw []byte) error {
+		_,
+			err := format.DecodeMetaProperties(raw)
+		return err
+	},
+	format.KindCleanShutdown: func(raw []byte) error { _, err := format.DecodeCleanShutdown(raw); return err },
 }
 
 // contentless are the kinds whose files are empty: there is nothing to decode, and nothing to keep as a fixture.
@@ -118,15 +126,16 @@ func onDisk(k format.KindInfo) string {
 
 // TestKindTitlesWithArticle: a title can be put into a sentence.
 func TestKindTitlesWithArticle(t *testing.T) {
-	for kind, want := range map[format.Kind]string{format.KindLog: "a segment", format.KindOffsetIndex: "an offset index", format.KindTimeIndex: "a time index"} {
+	for kind, want := range map[format.Kind]string{format.KindLog: "a segment", format.KindOffsetIndex: "an offset index",
+		format.KindTimeIndex: "a time index"} {
 		if got := kind.ATitle(); got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
 	}
 }
 
-// TestKindsComplete holds every line of Kinds to the rule: a section in docs/format, a real file, a decoder that the fuzz
-// target below feeds with it.
+// TestKindsComplete holds every line of Kinds to the rule: a section in docs/format, a real file, a decoder that the
+// fuzz target below feeds with it.
 func TestKindsComplete(t *testing.T) {
 	pages, err := filepath.Glob("../docs/format/*.md")
 	if err != nil {

@@ -14,8 +14,8 @@ type LeaderEpochs struct {
 	Entries []EpochEntry // in the file's order
 }
 
-// DecodeLeaderEpochs reads a leader-epoch-checkpoint as a broker does when it loads the partition. The error is a *StateError
-// about the first thing the broker stumbles over; Entries holds every line that can be read all the same.
+// DecodeLeaderEpochs reads a leader-epoch-checkpoint as a broker does when it loads the partition. The error is a
+// *StateError about the first thing the broker stumbles over; Entries holds every line that can be read all the same.
 func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 	var e LeaderEpochs
 	var negative *StateError
@@ -41,8 +41,8 @@ func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 	return e, err
 }
 
-// OutOfOrder is the index of the first entry whose epoch or start offset is not above its predecessor's, or −1. A broker
-// that loads the file warns and drops the entries before it that conflict.
+// OutOfOrder is the index of the first entry whose epoch or start offset is not above its predecessor's, or −1. A
+// broker that loads the file warns and drops the entries before it that conflict.
 func (e *LeaderEpochs) OutOfOrder() int {
 	for i := 1; i < len(e.Entries); i++ {
 		if e.Entries[i].Epoch <= e.Entries[i-1].Epoch || e.Entries[i].StartOffset <= e.Entries[i-1].StartOffset {

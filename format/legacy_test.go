@@ -26,8 +26,8 @@ func read(t *testing.T, log []byte) (r *format.RecordReader, sizes [][2]int32) {
 	return r, sizes
 }
 
-// Kafka's reader prints a message of magic 0 or 1 with the two lengths it finds, looks at what they span only where that is
-// wanted, and never at what is left over.
+// Kafka's reader prints a message of magic 0 or 1 with the two lengths it finds, looks at what they span only where
+// that is wanted, and never at what is left over.
 func TestLegacyMessagesOfWrongLengths(t *testing.T) {
 	value := []byte("some value")
 	for magic := byte(0); magic < 2; magic++ {
@@ -60,7 +60,8 @@ func TestLegacyMessagesOfWrongLengths(t *testing.T) {
 	}
 }
 
-// Inside a wrapper, Kafka's reader takes messages of another magic by their own layout, and a torn last one for the end.
+// Inside a wrapper, Kafka's reader takes messages of another magic by their own layout, and a torn last one for the
+// end.
 func TestOddMessagesInsideAWrapper(t *testing.T) {
 	value := []byte("some value")
 	other := legacyMessage(legacyMessage(nil, 0, 0, 0, value), 1, 1, 0, value)

@@ -10,9 +10,9 @@ const (
 	lz4TailInput = 2 + 1 + lz4LastLiterals
 )
 
-// lz4Lenient decodes a block into dst and returns the number of bytes, -1 on failure. It accepts and refuses exactly what
-// LZ4_decompress_safe does, which is Kafka's decoder, while the faster library refuses two kinds of damaged blocks that
-// Kafka reads: a match length in the last sequence is ignored, and a match at distance 0 gives zeros.
+// lz4Lenient decodes a block into dst and returns the number of bytes, -1 on failure. It accepts and refuses exactly
+// what LZ4_decompress_safe does, which is Kafka's decoder, while the faster library refuses two kinds of damaged blocks
+// that Kafka reads: a match length in the last sequence is ignored, and a match at distance 0 gives zeros.
 func lz4Lenient(dst, src []byte) int {
 	in, out := 0, 0
 	for in < len(src) {
@@ -49,8 +49,8 @@ func lz4Lenient(dst, src []byte) int {
 	return -1
 }
 
-// lz4Length reads a length of which n are the four bits in the token, with the bytes that follow at in if all four are set,
-// and returns where it ends, -1 if that is beyond most.
+// lz4Length reads a length of which n are the four bits in the token, with the bytes that follow at in if all four are
+// set, and returns where it ends, -1 if that is beyond most.
 func lz4Length(src []byte, in, n, most int) (length, next int) {
 	if n < 15 {
 		return n, in

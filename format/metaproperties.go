@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MetaProperties is a meta.properties file, which names the broker, the cluster and the directory a log directory belongs
-// to (Kafka's MetaProperties). Version 0 is of the ZooKeeper era.
+// MetaProperties is a meta.properties file, which names the broker, the cluster and the directory a log directory
+// belongs to (Kafka's MetaProperties). Version 0 is of the ZooKeeper era.
 type MetaProperties struct {
 	Version        int32
 	ClusterID      string // "" if absent
@@ -27,8 +27,8 @@ func (m *MetaProperties) Get(key string) (Property, bool) {
 	return Property{}, false
 }
 
-// DecodeMetaProperties reads a meta.properties file as a broker does. The error is a *StateError; a broker does not start when
-// it meets one. Properties holds what could be read all the same.
+// DecodeMetaProperties reads a meta.properties file as a broker does. The error is a *StateError; a broker does not
+// start when it meets one. Properties holds what could be read all the same.
 func DecodeMetaProperties(raw []byte) (MetaProperties, error) {
 	var m MetaProperties
 	var err error
@@ -95,6 +95,7 @@ func missingProperty(key string, raw []byte) *StateError {
 	r := lineReader{raw: raw}
 	for ok := true; ok; _, ok = r.next() {
 	}
-	return &StateError{Cause: &Error{What: key, Pos: int64(len(raw)), Want: "a value", Got: "none", Err: ErrValue}, Line: r.line,
+	return &StateError{Cause: &Error{What: key, Pos: int64(len(raw)), Want: "a value", Got: "none", Err: ErrValue},
+		Line:   r.line,
 		Throws: RuntimeException}
 }

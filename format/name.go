@@ -100,7 +100,8 @@ func parseSnapshotID(plain string) (offset int64, epoch int32, ok bool) {
 	return offset, int32(e), true
 }
 
-// Bootstrap reports whether this is the bootstrap.checkpoint that kafka-storage format writes, whose name has no offset.
+// Bootstrap reports whether this is the bootstrap.checkpoint that kafka-storage format writes, whose name has no
+// offset.
 func (n FileName) Bootstrap() bool {
 	return n.Kind == KindCheckpoint && n.Raw == "bootstrap.checkpoint"
 }
@@ -154,8 +155,8 @@ func (n FileName) Compare(o FileName) int {
 		strings.Compare(n.Raw, o.Raw))
 }
 
-// group is 0 for files with an offset, 1 for offset files whose name has none, 2 for state files, 3 for leftovers, 4 for
-// the rest.
+// group is 0 for files with an offset, 1 for offset files whose name has none, 2 for state files, 3 for leftovers, 4
+// for the rest.
 func (n FileName) group() int {
 	switch {
 	case n.Kind == KindUnknown:
@@ -188,7 +189,8 @@ type PartitionDir struct {
 // dirSuffixes are what the broker renames a partition's directory to.
 var dirSuffixes = []string{"delete", "future", "stray"}
 
-// TopicOf is the topic that a partition directory of that name belongs to, whatever its suffix; "" if it is not named like one.
+// TopicOf is the topic that a partition directory of that name belongs to, whatever its suffix; "" if it is not named
+// like one.
 func TopicOf(directory string) string {
 	d, ok := ParsePartitionDir(directory)
 	if !ok {
@@ -197,9 +199,9 @@ func TopicOf(directory string) string {
 	return d.Topic
 }
 
-// ParsePartitionDir reads the name of a directory in a log directory, as LocalLog.parseTopicPartitionName does: a suffixed
-// name is cut at its last dot, and the topic ends at the last hyphen. A name it does not accept keeps a broker from
-// starting, unless it is one of those that LogManager skips.
+// ParsePartitionDir reads the name of a directory in a log directory, as LocalLog.parseTopicPartitionName does: a
+// suffixed name is cut at its last dot, and the topic ends at the last hyphen. A name it does not accept keeps a broker
+// from starting, unless it is one of those that LogManager skips.
 func ParsePartitionDir(name string) (PartitionDir, bool) {
 	d := PartitionDir{}
 	plain := name
@@ -243,5 +245,6 @@ func (d PartitionDir) String() string {
 // IsClusterMetadata reports whether this is KRaft's own log, which LogManager skips and which obeys rules of its own.
 func (d PartitionDir) IsClusterMetadata() bool { return d.Topic == "__cluster_metadata" }
 
-// SkippedDir reports whether a broker passes over a directory of this name in a log directory though it is no partition.
+// SkippedDir reports whether a broker passes over a directory of this name in a log directory though it is no
+// partition.
 func SkippedDir(name string) bool { return name == "remote-log-index-cache" }

@@ -27,13 +27,16 @@ func TestParseFileName(t *testing.T) {
 		{Raw: "0-1-v1.log", Kind: KindLog, Epoch: -1},
 		{Raw: "00000000000000000090.snapshot", Kind: KindProducerSnapshot, Base: 90, HasBase: true, Epoch: -1},
 		{Raw: "00000000000000000090.log.deleted", Kind: KindLog, Suffix: "deleted", Base: 90, HasBase: true, Epoch: -1},
-		{Raw: "00000000000000000090.timeindex.cleaned", Kind: KindTimeIndex, Suffix: "cleaned", Base: 90, HasBase: true, Epoch: -1},
+		{Raw: "00000000000000000090.timeindex.cleaned", Kind: KindTimeIndex, Suffix: "cleaned", Base: 90, HasBase: true,
+			Epoch: -1},
 		{Raw: "00000000000000000090.log.swap", Kind: KindLog, Suffix: "swap", Base: 90, HasBase: true, Epoch: -1},
 		{Raw: "00000000000000000090.log.bak", Epoch: -1},
 		{Raw: "notes.deleted", Epoch: -1},
 		{Raw: "00000000000000000090-0000000003.checkpoint", Kind: KindCheckpoint, Base: 90, HasBase: true, Epoch: 3},
-		{Raw: "00000000000000000090-0000000003.checkpoint.deleted", Kind: KindCheckpoint, Suffix: "deleted", Base: 90, HasBase: true, Epoch: 3},
-		{Raw: "00000000000000000090-0000000003-812734.checkpoint.part", Kind: KindCheckpoint, Suffix: "part", Base: 90, HasBase: true, Epoch: 3},
+		{Raw: "00000000000000000090-0000000003.checkpoint.deleted", Kind: KindCheckpoint, Suffix: "deleted", Base: 90,
+			HasBase: true, Epoch: 3},
+		{Raw: "00000000000000000090-0000000003-812734.checkpoint.part", Kind: KindCheckpoint, Suffix: "part", Base: 90,
+			HasBase: true, Epoch: 3},
 		{Raw: "90-3.checkpoint", Kind: KindCheckpoint, Epoch: -1},
 		{Raw: "00000000000000000090x0000000003zz.checkpoint", Kind: KindCheckpoint, Base: 90, HasBase: true, Epoch: 3},
 		{Raw: "bootstrap.checkpoint", Kind: KindCheckpoint, Epoch: -1},
@@ -160,7 +163,8 @@ func TestPartitionNamesReadBack(t *testing.T) {
 func TestSegmentNamesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base := rapid.Int64Min(0).Draw(t, "base")
-		kind := rapid.SampledFrom([]Kind{KindLog, KindOffsetIndex, KindTimeIndex, KindTxnIndex, KindProducerSnapshot}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]Kind{KindLog, KindOffsetIndex, KindTimeIndex, KindTxnIndex, KindProducerSnapshot}).Draw(t,
+			"kind")
 		suffix := rapid.SampledFrom([]string{"", ".deleted", ".cleaned", ".swap"}).Draw(t, "suffix")
 		n := ParseFileName(SegmentFileName(base, kind) + suffix)
 		if !n.HasBase || n.Base != base || n.Kind != kind || n.Plain() != SegmentFileName(base, kind) {
@@ -215,7 +219,8 @@ func FuzzParseFileName(f *testing.F) {
 }
 
 func FuzzParsePartitionDir(f *testing.F) {
-	for _, s := range []string{"orders-3", "a.b-c-0.9d1af414dfad4170b9dd4c579d54a944-future", "a-b.c-3.-delete", "-delete"} {
+	for _, s := range []string{"orders-3", "a.b-c-0.9d1af414dfad4170b9dd4c579d54a944-future", "a-b.c-3.-delete",
+		"-delete"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -38,8 +38,8 @@ func (x OffsetIndex) Logical() OffsetIndex { return x.Head(x.Len() - x.ZeroTail(
 // Head is the index cut to its first n entries; n must be in [0, Len()].
 func (x OffsetIndex) Head(n int) OffsetIndex { return OffsetIndex{x.head(n)} }
 
-// AppendOffsetEntry appends the eight bytes of e, an entry of a segment that starts at base, to dst. The caller makes sure
-// that e.Offset − base fits an int32.
+// AppendOffsetEntry appends the eight bytes of e, an entry of a segment that starts at base, to dst. The caller makes
+// sure that e.Offset − base fits an int32.
 func AppendOffsetEntry(dst []byte, base int64, e OffsetEntry) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Offset-base))
 	return binary.BigEndian.AppendUint32(dst, uint32(e.Position))

@@ -102,8 +102,8 @@ func NewProducerState(start int64) *ProducerState {
 	return &ProducerState{ids: map[int64]int32{}, end: start}
 }
 
-// LoadProducerState is the state of a snapshot that covers the log up to the offset end, exclusive. Producers without an open
-// transaction whose last timestamp is at or before expiredMs are left out, as a broker does with now −
+// LoadProducerState is the state of a snapshot that covers the log up to the offset end, exclusive. Producers without
+// an open transaction whose last timestamp is at or before expiredMs are left out, as a broker does with now −
 // producer.id.expiration.ms; math.MinInt64 keeps all.
 func LoadProducerState(s *ProducerSnapshot, end, expiredMs int64) *ProducerState {
 	p := NewProducerState(end)
@@ -154,15 +154,17 @@ func (p *ProducerState) slot(producerID int64) (at int32, known bool) {
 	if !known {
 		at = int32(len(p.entries))
 		p.ids[producerID] = at
-		p.entries = append(p.entries, ProducerEntry{ProducerID: producerID, ProducerEpoch: -1, LastSequence: -1, LastOffset: -1,
+		p.entries = append(p.entries, ProducerEntry{ProducerID: producerID, ProducerEpoch: -1, LastSequence: -1,
+			LastOffset:  -1,
 			TimestampMs: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1})
 	}
 	p.recent = at
 	return at, known
 }
 
-// Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and has
-// let go of it afterwards. The error is an *Error of DecodeTxnMarker or wrapping ErrTxnState, or what rr reports of a control batch's records.
+// Append takes the next batch of the log, which must have a good checksum. rr reads the record of a control batch, and
+// has let go of it afterwards. The error is an *Error of DecodeTxnMarker or wrapping ErrTxnState, or what rr reports of
+// a control batch's records.
 func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, err error) {
 	if b.Legacy() {
 		return ev, nil
@@ -196,8 +198,9 @@ func (p *ProducerState) appendData(ev *ProducerEvent, at int32, b *Batch) error 
 	e := &p.entries[at]
 	ev.Issue = dataIssue(e, b)
 	if e.InTransaction() && !b.Transactional() {
-		return &Error{What: "batch of producer " + strconv.FormatInt(b.ProducerID, 10), Pos: b.Pos, Want: "a transactional batch",
-			Got: "transaction open since offset " + strconv.FormatInt(e.CurrentTxnFirstOffset, 10), Err: ErrTxnState}
+		return &Error{What: "batch of producer " + strconv.FormatInt(b.ProducerID, 10), Pos: b.Pos,
+			Want: "a transactional batch",
+			Got:  "transaction open since offset " + strconv.FormatInt(e.CurrentTxnFirstOffset, 10), Err: ErrTxnState}
 	}
 	e.ProducerEpoch = b.ProducerEpoch
 	e.LastSequence = b.LastSequence()
@@ -246,8 +249,9 @@ func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m Tx
 	}
 	if e.InTransaction() {
 		ev.Ended = true
-		ev.Txn = CompletedTxn{Aborted: m.Abort, AbortedTxn: AbortedTxn{ProducerID: b.ProducerID, FirstOffset: e.CurrentTxnFirstOffset,
-			LastOffset: b.BaseOffset, LastStableOffset: b.BaseOffset + 1}}
+		ev.Txn = CompletedTxn{Aborted: m.Abort, AbortedTxn: AbortedTxn{ProducerID: b.ProducerID,
+			FirstOffset: e.CurrentTxnFirstOffset,
+			LastOffset:  b.BaseOffset, LastStableOffset: b.BaseOffset + 1}}
 		e.CurrentTxnFirstOffset = -1
 		p.openN--
 		if first, ok := p.FirstOpen(); ok {
@@ -260,7 +264,8 @@ func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m Tx
 	e.ProducerEpoch, e.CoordinatorEpoch, e.TimestampMs = b.ProducerEpoch, m.CoordinatorEpoch, timestampMs
 }
 
-// FirstOpen is the first offset of the earliest open transaction: the last stable offset, if the high watermark is beyond.
+// FirstOpen is the first offset of the earliest open transaction: the last stable offset, if the high watermark is
+// beyond.
 func (p *ProducerState) FirstOpen() (int64, bool) {
 	for len(p.open) > 0 && !p.live(p.open[0]) {
 		heap.Pop(&p.open)
@@ -309,8 +314,8 @@ type openTxn struct {
 	at    int32
 }
 
-// begin notes an open transaction. Once most of the heap is of ended ones it is rebuilt, so that it stays in proportion to
-// what is open.
+// begin notes an open transaction. Once most of the heap is of ended ones it is rebuilt, so that it stays in proportion
+// to what is open.
 func (p *ProducerState) begin(first int64, at int32) {
 	p.openN++
 	heap.Push(&p.open, openTxn{first, at})
@@ -352,7 +357,8 @@ func (x *TxnIndexBuilder) Add(t CompletedTxn) error {
 	}
 	if n := NewTxnIndex(x.raw).Len(); n > 0 {
 		if last := NewTxnIndex(x.raw).Entry(n - 1).LastOffset; last >= t.LastOffset {
-			return &Error{What: "aborted transaction", Pos: int64(len(x.raw)), Want: "a last offset above " + strconv.FormatInt(last, 10),
+			return &Error{What: "aborted transaction", Pos: int64(len(x.raw)), Want: "a last offset above " +
+				strconv.FormatInt(last, 10),
 				Got: strconv.FormatInt(t.LastOffset, 10), Err: ErrTxnIndexOrder}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// producerLogs are segments of producers that begin, end, repeat and get things wrong; base offset 0. What Kafka 4.4.0 makes
-// of them is in testdata.
+// producerLogs are segments of producers that begin, end, repeat and get things wrong; base offset 0. What Kafka 4.4.0
+// makes of them is in testdata.
 func producerLogs() [][]byte {
 	r := rand.New(rand.NewPCG(3, 5))
 	ids := []int64{0, 1, 2, 3, 4, 17, 1000, 1 << 20, 1 << 33, math.MaxInt64, -1}
@@ -31,7 +31,8 @@ func producerLogs() [][]byte {
 		epochs := map[int64]int16{}
 		offset := r.Int64N(5)
 		for range 5 + r.IntN(60) {
-			p := fixture.Produced{Offset: offset, Records: 1 + r.IntN(3), TimestampMs: 1000 + r.Int64N(500), ID: ids[r.IntN(len(ids))], Sequence: int32(r.IntN(5))}
+			p := fixture.Produced{Offset: offset, Records: 1 + r.IntN(3), TimestampMs: 1000 + r.Int64N(500),
+				ID: ids[r.IntN(len(ids))], Sequence: int32(r.IntN(5))}
 			if r.IntN(12) == 0 {
 				p.Records = 0
 			}
@@ -125,7 +126,8 @@ func TestReplayAsKafkaDoes(t *testing.T) {
 func TestReplayAllocatesNothing(t *testing.T) {
 	var log []byte
 	for i := range 4 {
-		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i % 2), Sequence: int32(i / 2)}.Append(log)
+		log = fixture.Produced{Offset: int64(i), Records: 1, TimestampMs: 5, ID: int64(i % 2),
+			Sequence: int32(i / 2)}.Append(log)
 	}
 	state := format.NewProducerState(0)
 	rr := format.NewRecordReader(1<<20, nil)
@@ -160,13 +162,20 @@ func TestProducerIssues(t *testing.T) {
 		{fixture.Produced{Records: 1, Sequence: math.MaxInt32, Epoch: 2}, format.ProducerSequenceStart},
 		{fixture.Produced{Records: 1, Sequence: 0, Epoch: 2}, format.ProducerInOrder}, // sequences wrap
 		{fixture.Produced{Records: 1, Sequence: 1, Epoch: 2, Transactional: true}, format.ProducerInOrder},
-		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerInOrder},
-		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerMarkerWithoutTxn},
-		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: older}, format.ProducerCoordinatorBack},
-		{fixture.Produced{Records: 1, Sequence: 2, Epoch: 2}, format.ProducerInOrder}, // a marker of the same epoch changes no sequence
-		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 3, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerMarkerWithoutTxn},
-		{fixture.Produced{Records: 1, Sequence: 0, Epoch: 3}, format.ProducerInOrder}, // after a marker of a new epoch they start at 0
-		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 1, Transactional: true, Control: true, Key: commit, Value: value}, format.ProducerEpochBack},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value},
+			format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: value},
+			format.ProducerMarkerWithoutTxn},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 2, Transactional: true, Control: true, Key: commit, Value: older},
+			format.ProducerCoordinatorBack},
+		// a marker of the same epoch changes no sequence
+		{fixture.Produced{Records: 1, Sequence: 2, Epoch: 2}, format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 3, Transactional: true, Control: true, Key: commit, Value: value},
+			format.ProducerMarkerWithoutTxn},
+		// after a marker of a new epoch they start at 0
+		{fixture.Produced{Records: 1, Sequence: 0, Epoch: 3}, format.ProducerInOrder},
+		{fixture.Produced{Records: 1, Sequence: -1, Epoch: 1, Transactional: true, Control: true, Key: commit, Value: value},
+			format.ProducerEpochBack},
 	}
 	var log []byte
 	offset := int64(0)
@@ -190,7 +199,8 @@ func TestProducerIssues(t *testing.T) {
 	}
 }
 
-// TestManyOpenTransactions: begin and end in any order, the first open one is always right, and ended ones take no room.
+// TestManyOpenTransactions: begin and end in any order, the first open one is always right, and ended ones take no
+// room.
 func TestManyOpenTransactions(t *testing.T) {
 	abort, value := fixture.Marker(true, 0)
 	r := rand.New(rand.NewPCG(9, 9))
@@ -231,7 +241,8 @@ func TestManyOpenTransactions(t *testing.T) {
 			t.Fatalf("%d transactions open, want %d", len(open), len(firsts))
 		}
 		for i, e := range open {
-			if firsts[e.ProducerID] != e.CurrentTxnFirstOffset || i > 0 && open[i-1].CurrentTxnFirstOffset >= e.CurrentTxnFirstOffset {
+			if firsts[e.ProducerID] != e.CurrentTxnFirstOffset || i > 0 &&
+				open[i-1].CurrentTxnFirstOffset >= e.CurrentTxnFirstOffset {
 				t.Fatalf("open: %+v", open)
 			}
 		}

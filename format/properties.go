@@ -13,9 +13,9 @@ type Property struct {
 	Value string // unescaped
 }
 
-// DecodeProperties reads a Java properties file as Properties.load does: ISO 8859-1, comment lines, continuation lines, the
-// escapes \t \n \r \f and \uXXXX. Of several properties with one key the last counts. The error is a *StateError about the
-// first malformed \u escape, at which Java gives up; the properties before it are returned.
+// DecodeProperties reads a Java properties file as Properties.load does: ISO 8859-1, comment lines, continuation lines,
+// the escapes \t \n \r \f and \uXXXX. Of several properties with one key the last counts. The error is a *StateError
+// about the first malformed \u escape, at which Java gives up; the properties before it are returned.
 func DecodeProperties(raw []byte) ([]Property, error) {
 	var props []Property
 	r := propertyReader{raw: raw, line: 1}
@@ -118,11 +118,12 @@ func (r *propertyReader) badEscape(at int) *StateError {
 	for r.parts[i].at > at {
 		i--
 	}
-	return l.fail("escape", r.parts[i].pos+at-r.parts[i].at, IllegalArgumentException, ErrValue, `\u and four hexadecimal digits`, r.text[at:min(len(r.text), at+6)])
+	return l.fail("escape", r.parts[i].pos+at-r.parts[i].at, IllegalArgumentException, ErrValue,
+		`\u and four hexadecimal digits`, r.text[at:min(len(r.text), at+6)])
 }
 
-// splitProperty cuts a logical line at the first unescaped '=', ':' or white space; white space around the separator belongs
-// to neither side.
+// splitProperty cuts a logical line at the first unescaped '=', ':' or white space; white space around the separator
+// belongs to neither side.
 func splitProperty(text []byte) (key, value []byte) {
 	i := 0
 	for escaped := false; i < len(text); i++ {

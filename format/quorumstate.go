@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// QuorumState is the quorum-state file of a KRaft metadata log: what the node last knew of the election (FileQuorumStateStore,
-// KIP-595 and KIP-853). −1 stands for nobody.
+// QuorumState is the quorum-state file of a KRaft metadata log: what the node last knew of the election
+// (FileQuorumStateStore, KIP-595 and KIP-853). −1 stands for nobody.
 type QuorumState struct {
 	DataVersion      int16
 	ClusterID        string // version 0 only, and empty there
@@ -22,8 +22,8 @@ type QuorumState struct {
 	Voters           []int32 // version 0 only
 }
 
-// DecodeQuorumState reads the first line of a quorum-state file, as a broker does: a JSON object whose data_version says
-// which other fields must be there. The error is a *StateError; a broker does not start when it meets one.
+// DecodeQuorumState reads the first line of a quorum-state file, as a broker does: a JSON object whose data_version
+// says which other fields must be there. The error is a *StateError; a broker does not start when it meets one.
 func DecodeQuorumState(raw []byte) (QuorumState, error) {
 	var q QuorumState
 	if err := checkUTF8("quorum-state", raw); err != nil {
@@ -58,7 +58,8 @@ func DecodeQuorumState(raw []byte) (QuorumState, error) {
 	return q, o.err.orNil()
 }
 
-// jsonObject reads the fields of a JSON object of one line. It is sticky: after the first failure every read answers zero.
+// jsonObject reads the fields of a JSON object of one line. It is sticky: after the first failure every read answers
+// zero.
 type jsonObject struct {
 	line     textLine
 	fields   map[string]json.RawMessage

@@ -140,7 +140,8 @@ func TestRebuiltIndexesEqualRecovery(t *testing.T) {
 func TestSnapshotsEqualReplay(t *testing.T) {
 	rr := format.NewRecordReader(1<<20, nil)
 	seen := 0
-	for _, dir := range []string{"4.4.0/transactions/ledger-0", "3.7.2/transactions/ledger37-0", "4.4.0/damage-base/txn/orders-0"} {
+	for _, dir := range []string{"4.4.0/transactions/ledger-0", "3.7.2/transactions/ledger37-0",
+		"4.4.0/damage-base/txn/orders-0"} {
 		p := loadPartition(t, dir)
 		for at, raw := range p.snapshots {
 			state := partition{logs: p.logs, bases: p.bases}.stateAt(t, at, rr)

@@ -80,15 +80,15 @@ const (
 	unnoticed                   // nobody but us
 )
 
-// Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 16 MiB is made,
-// Leave after it was let go.
+// Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 16 MiB is
+// made, Leave after it was let go.
 type Gate interface {
 	Enter()
 	Leave()
 }
 
-// NewRecordReader makes a reader that decompresses at most maxBytes of a batch; a larger one gives ErrTooLarge. gate may
-// be nil.
+// NewRecordReader makes a reader that decompresses at most maxBytes of a batch; a larger one gives ErrTooLarge. gate
+// may be nil.
 func NewRecordReader(maxBytes int64, gate Gate) *RecordReader {
 	return &RecordReader{codecs: decompressor{max: maxBytes, gate: gate}}
 }
@@ -105,8 +105,8 @@ func (r *RecordReader) Reset(b *Batch) {
 	r.resetV2(b)
 }
 
-// FirstTimestamp is the timestamp of a batch's first record; false if there is none. Only where the header does not have it are
-// records read: beside a delete horizon, and in a wrapper of magic 1, whose own timestamp is the largest.
+// FirstTimestamp is the timestamp of a batch's first record; false if there is none. Only where the header does not
+// have it are records read: beside a delete horizon, and in a wrapper of magic 1, whose own timestamp is the largest.
 func (r *RecordReader) FirstTimestamp(b *Batch) (ms int64, ok bool) {
 	wrapper := b.Magic == 1 && b.Codec() != CodecNone
 	switch {
@@ -133,11 +133,13 @@ func (r *RecordReader) Release() {
 
 func (r *RecordReader) resetV2(b *Batch) {
 	if len(b.Raw) < BatchHeaderSize {
-		r.err = &Error{What: "batch length", Pos: b.Pos + 8, Want: "at least 49", Got: strconv.Itoa(len(b.Raw) - LogOverhead), Err: ErrValue}
+		r.err = &Error{What: "batch length", Pos: b.Pos + 8, Want: "at least 49", Got: strconv.Itoa(len(b.Raw) - LogOverhead),
+			Err: ErrValue}
 		return
 	}
 	if b.Count < 0 {
-		r.err = &Error{What: "records count", Pos: b.Pos + 57, Want: "0 or more", Got: strconv.Itoa(int(b.Count)), Err: ErrValue}
+		r.err = &Error{What: "records count", Pos: b.Pos + 57, Want: "0 or more", Got: strconv.Itoa(int(b.Count)),
+			Err: ErrValue}
 		return
 	}
 	r.left = int(b.Count)
@@ -177,8 +179,8 @@ func (r *RecordReader) OffsetShift() int64 { return r.shift }
 // Err is what stopped Next early: an *Error. Positions are as in Record.Pos, those of codec failures in the file.
 func (r *RecordReader) Err() error { return r.err }
 
-// Unnoticed reports whether Kafka's reader passes over Err in silence: what is left over behind a message of magic 0 or 1 or
-// inside a wrapper, and unless contents are looked at, keys and values that run out of their message.
+// Unnoticed reports whether Kafka's reader passes over Err in silence: what is left over behind a message of magic 0 or
+// 1 or inside a wrapper, and unless contents are looked at, keys and values that run out of their message.
 func (r *RecordReader) Unnoticed(contents bool) bool {
 	return r.err != nil && (r.notice == unnoticed || r.notice == noticedInside && !contents)
 }
@@ -196,7 +198,8 @@ func (r *RecordReader) Next(rec *Record) bool {
 
 func (r *RecordReader) nextV2(rec *Record) bool {
 	if r.pos == len(r.buf) {
-		r.fail("record", r.pos, ErrTruncated, strconv.Itoa(r.left)+" more records, as the batch header counts", "the end of the batch")
+		r.fail("record", r.pos, ErrTruncated, strconv.Itoa(r.left)+" more records, as the batch header counts",
+			"the end of the batch")
 		return false
 	}
 	n := r.parseV2(rec)
@@ -409,7 +412,8 @@ func (r *RecordReader) resetLegacy(b *Batch) {
 		return
 	}
 	if b.Codec() > CodecLZ4 {
-		r.err = &Error{What: "codec", Pos: b.Pos + 17, Want: "one that magic 0 and 1 can have", Got: b.Codec().String(), Err: ErrValue}
+		r.err = &Error{What: "codec", Pos: b.Pos + 17, Want: "one that magic 0 and 1 can have", Got: b.Codec().String(),
+			Err: ErrValue}
 		return
 	}
 	m := legacyMessage(b)
@@ -434,8 +438,8 @@ func (r *RecordReader) remark(err error, by notice) {
 	}
 }
 
-// wrapperShift finds what inner offsets of magic 1 are relative to: the wrapper's offset minus the last inner one, with 0 as
-// a special case.
+// wrapperShift finds what inner offsets of magic 1 are relative to: the wrapper's offset minus the last inner one, with
+// 0 as a special case.
 func (r *RecordReader) wrapperShift(b *Batch) {
 	last, n := int64(-1), 0
 	for pos := int64(0); pos < int64(len(r.buf)); n++ {
@@ -451,24 +455,29 @@ func (r *RecordReader) wrapperShift(b *Batch) {
 		r.fail("wrapper", 0, ErrValue, "one message or more", "none")
 	case b.Magic == 0 || b.BaseOffset == 0:
 	case b.BaseOffset < last:
-		r.fail("wrapper offset", 0, ErrValue, "at least the last inner offset "+strconv.FormatInt(last, 10), strconv.FormatInt(b.BaseOffset, 10))
+		r.fail("wrapper offset", 0, ErrValue, "at least the last inner offset "+strconv.FormatInt(last, 10),
+			strconv.FormatInt(b.BaseOffset, 10))
 	default:
 		r.shift = b.BaseOffset - last
 	}
 }
 
-// innerSize is EntrySize by the rule inside a wrapper: an entry may end with the buffer's last byte, 12 bytes tell its size.
+// innerSize is EntrySize by the rule inside a wrapper: an entry may end with the buffer's last byte, 12 bytes tell its
+// size.
 func innerSize(buf []byte, pos int64) (int64, error) {
 	left := int64(len(buf)) - pos
 	if left < LogOverhead {
-		return 0, &Error{What: "inner message", Pos: pos, Want: "12 bytes", Got: strconv.FormatInt(left, 10), Err: ErrTruncated}
+		return 0, &Error{What: "inner message", Pos: pos, Want: "12 bytes", Got: strconv.FormatInt(left, 10),
+			Err: ErrTruncated}
 	}
 	size := int64(int32(binary.BigEndian.Uint32(buf[pos+8:])))
 	if size < MinEntrySize {
-		return 0, &Error{What: "inner message size", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10), Err: ErrValue}
+		return 0, &Error{What: "inner message size", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10),
+			Err: ErrValue}
 	}
 	if LogOverhead+size > left {
-		return 0, &Error{What: "inner message", Pos: pos, Want: strconv.FormatInt(LogOverhead+size, 10) + " bytes", Got: strconv.FormatInt(left, 10), Err: ErrTruncated}
+		return 0, &Error{What: "inner message", Pos: pos, Want: strconv.FormatInt(LogOverhead+size, 10) + " bytes",
+			Got: strconv.FormatInt(left, 10), Err: ErrTruncated}
 	}
 	return LogOverhead + size, nil
 }
@@ -506,8 +515,8 @@ func (r *RecordReader) nextLegacy(rec *Record) bool {
 	return r.readMessage(rec, &inner, r.shift)
 }
 
-// readMessage fills rec from an uncompressed message. Like Kafka's LegacyRecord it wants the two lengths, but what they span
-// only where that is looked at.
+// readMessage fills rec from an uncompressed message. Like Kafka's LegacyRecord it wants the two lengths, but what they
+// span only where that is looked at.
 func (r *RecordReader) readMessage(rec *Record, b *Batch, shift int64) bool {
 	m := legacyMessage(b)
 	if m.err != nil && m.notice == noticed {
@@ -516,8 +525,10 @@ func (r *RecordReader) readMessage(rec *Record, b *Batch, shift int64) bool {
 		return false
 	}
 	r.remark(m.err, m.notice)
-	*rec = Record{Offset: b.BaseOffset + shift, Timestamp: b.MaxTimestamp, Sequence: -1, Key: m.key, Value: m.value, KeySize: m.keySize,
-		ValueSize: m.valueSize, Pos: b.Pos, Size: b.Size(), Magic: b.Magic, CRC: b.CRC, Valid: b.CRC == crc32.ChecksumIEEE(b.Raw[16:])}
+	*rec = Record{Offset: b.BaseOffset + shift, Timestamp: b.MaxTimestamp, Sequence: -1, Key: m.key, Value: m.value,
+		KeySize:   m.keySize,
+		ValueSize: m.valueSize, Pos: b.Pos, Size: b.Size(), Magic: b.Magic, CRC: b.CRC,
+		Valid: b.CRC == crc32.ChecksumIEEE(b.Raw[16:])}
 	if r.batch.Magic == 1 && b.Magic != 0 && r.batch.TimestampType() == LogAppendTime {
 		rec.Timestamp = r.batch.MaxTimestamp
 	}

@@ -92,10 +92,12 @@ const (
 // NewScanner starts at byte pos of the file data. base is the segment's base offset (-1: unknown), by which a torn
 // tail is told from garbage.
 func NewScanner(data []byte, pos, base int64) *Scanner {
-	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data)), again: 2 * int64(len(data)), zeros: int64(len(data))}
+	return &Scanner{data: data, pos: pos, base: base, expected: base, last: -1, odd: -1, budget: resyncBudget(len(data)),
+		again: 2 * int64(len(data)), zeros: int64(len(data))}
 }
 
-// Zeros says that all bytes from a position on are zero, as those of a hole of the file system, so that they are not looked at.
+// Zeros says that all bytes from a position on are zero, as those of a hole of the file system, so that they are not
+// looked at.
 func (s *Scanner) Zeros(from int64) { s.zeros = from }
 
 // onlyZeros reports whether nothing but zeros comes from pos on.
@@ -129,9 +131,9 @@ func (s *Scanner) Next() bool {
 	return true
 }
 
-// NextIn is Next for a plain batch that lies whole in window, a copy of the file's bytes from position at on: the batch goes to
-// b, with bytes of the window, and the file's own are not touched. It answers false, and nothing but b has changed, where only
-// Next can tell what is there.
+// NextIn is Next for a plain batch that lies whole in window, a copy of the file's bytes from position at on: the batch
+// goes to b, with bytes of the window, and the file's own are not touched. It answers false, and nothing but b has
+// changed, where only Next can tell what is there.
 func (s *Scanner) NextIn(window []byte, at int64, b *Batch) bool {
 	if s.pos < at || s.pos >= at+int64(len(window)) {
 		return false
@@ -187,8 +189,8 @@ func provenOdd(b *Batch) bool {
 	return ok
 }
 
-// leadsOn decides whether an entry with an odd header is to be taken for a batch all the same: another sane header or the
-// end of the file follows where its length says.
+// leadsOn decides whether an entry with an odd header is to be taken for a batch all the same: another sane header or
+// the end of the file follows where its length says.
 func (s *Scanner) leadsOn(b *Batch) bool {
 	if b.End() == int64(len(s.data)) {
 		return b.Magic >= 0 && b.Magic <= 2
@@ -202,9 +204,9 @@ func (s *Scanner) settled(base int64) bool {
 	return s.lengths == TrustBlindly || s.odd < 0 && (s.last < 0 || base >= 0 && base <= s.expected)
 }
 
-// unveil looks for intact batches in what was handed out last, if that is in doubt, up to the byte to, where the batch of
-// offset base begins (-1: the file ends): a wrong length may have jumped over them and hit a beginning again. What it
-// finds becomes a hole in front of them.
+// unveil looks for intact batches in what was handed out last, if that is in doubt, up to the byte to, where the batch
+// of offset base begins (-1: the file ends): a wrong length may have jumped over them and hit a beginning again. What
+// it finds becomes a hole in front of them.
 func (s *Scanner) unveil(to, base int64) bool {
 	if s.settled(base) {
 		return false
@@ -224,7 +226,8 @@ func (s *Scanner) unveil(to, base int64) bool {
 		s.odd = -1
 		return false
 	}
-	h := Hole{Kind: Damage, Pos: from, Stop: from, Expected: low, Next: found.Pos, NextOffset: found.BaseOffset, Len: found.Pos - from}
+	h := Hole{Kind: Damage, Pos: from, Stop: from, Expected: low, Next: found.Pos, NextOffset: found.BaseOffset,
+		Len: found.Pos - from}
 	h.Err = &Error{What: "batch length", Pos: from + 8, Want: "a batch of " + strconv.FormatInt(h.Len, 10) + " bytes",
 		Got: "one that runs over intact batches", Err: ErrValue}
 	if s.odd >= 0 && found.Pos < s.odd {
@@ -301,8 +304,8 @@ func (s *Scanner) findHole(why error) {
 	s.setHole(h, next.Pos)
 }
 
-// setHole makes h the current hole, behind which reading goes on at pos. Where too much would be gone over again and again,
-// the searches end.
+// setHole makes h the current hole, behind which reading goes on at pos. Where too much would be gone over again and
+// again, the searches end.
 func (s *Scanner) setHole(h Hole, pos int64) {
 	if s.again -= max(0, s.pos-pos); s.again < 0 {
 		s.budget = -1
@@ -395,9 +398,9 @@ func TornBatch(b []byte, expected, base int64) bool {
 	return b[16] <= 2 && plausibleRest(b)
 }
 
-// tornWrapper reports whether b, the end of a file, is a message of magic 0 or 1 that breaks off, with an inner length that
-// agrees with the outer one. What looks intact inside and has no higher offset is then a message of the payload: a wrapper's,
-// where the codec stored it as it is.
+// tornWrapper reports whether b, the end of a file, is a message of magic 0 or 1 that breaks off, with an inner length
+// that agrees with the outer one. What looks intact inside and has no higher offset is then a message of the payload: a
+// wrapper's, where the codec stored it as it is.
 func tornWrapper(b []byte, expected, base int64) bool {
 	if len(b) <= MagicPrefix || b[16] > 1 || !TornBatch(b, expected, base) {
 		return false
@@ -462,9 +465,9 @@ func allZero(b []byte) bool {
 	return bytes.Equal(b, zeros[:len(b)])
 }
 
-// FlippedBit finds the single bit whose flip explains a wrong checksum: the byte position in the file and the bit (0 is the
-// lowest). It works on the syndrome, stored XOR computed, in one backward pass. A flipped bit of the stored checksum itself
-// is found too.
+// FlippedBit finds the single bit whose flip explains a wrong checksum: the byte position in the file and the bit (0 is
+// the lowest). It works on the syndrome, stored XOR computed, in one backward pass. A flipped bit of the stored
+// checksum itself is found too.
 func (b *Batch) FlippedBit() (pos int64, bit int, ok bool) {
 	table, from := castagnoli, 21
 	if b.Legacy() {
@@ -479,8 +482,8 @@ func (b *Batch) FlippedBit() (pos int64, bit int, ok bool) {
 			return b.Pos + crcEnd(b) - 1 - int64(i/8), i % 8, true
 		}
 	}
-	// A flip of bit k in the last byte changes the CRC by table[1<<k]; one byte further from the end, that value is shifted
-	// through one more zero byte. Eight running values follow the eight bits.
+	// A flip of bit k in the last byte changes the CRC by table[1<<k]; one byte further from the end, that value is
+	// shifted through one more zero byte. Eight running values follow the eight bits.
 	var change [8]uint32
 	for k := range change {
 		change[k] = table[1<<k]
@@ -513,8 +516,8 @@ func (s *Scanner) Stop() {
 // Expected is the offset that should come next, -1 if that is unknown.
 func (s *Scanner) Expected() int64 { return s.expected }
 
-// Resync passes over bytes: the next batch is the first intact one that begins at from or later. It is false, and Next will
-// report the end, if there is none.
+// Resync passes over bytes: the next batch is the first intact one that begins at from or later. It is false, and Next
+// will report the end, if there is none.
 func (s *Scanner) Resync(from int64) (next Batch, ok bool) {
 	if next, ok = s.search(from, int64(len(s.data)), nil); !ok {
 		s.Stop()

@@ -11,8 +11,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// scanned lists what a scanner of a segment with base offset 0 comes to: positions of batches, and of holes with where each
-// leads, as a negative pair.
+// scanned lists what a scanner of a segment with base offset 0 comes to: positions of batches, and of holes with where
+// each leads, as a negative pair.
 func scanned(data []byte, trust format.Trust) (items [][2]int64) {
 	s := format.NewScanner(data, 0, 0)
 	s.Trust(trust)
@@ -26,8 +26,8 @@ func scanned(data []byte, trust format.Trust) (items [][2]int64) {
 	return items
 }
 
-// A wrong length that leads to the beginning of a later batch, or to the end of the file, hides the batches it runs over
-// from Kafka's reader. They are found all the same, also where the rest of the header makes no sense.
+// A wrong length that leads to the beginning of a later batch, or to the end of the file, hides the batches it runs
+// over from Kafka's reader. They are found all the same, also where the rest of the header makes no sense.
 func TestLengthsThatRunOverIntactBatches(t *testing.T) {
 	var data []byte
 	var at []int64
@@ -63,7 +63,8 @@ func TestLengthsThatRunOverIntactBatches(t *testing.T) {
 	}
 }
 
-// Where lengths lead through bytes that are no batches and then nowhere, the search begins where the first of them began.
+// Where lengths lead through bytes that are no batches and then nowhere, the search begins where the first of them
+// began.
 func TestSearchBeginsAtTheFirstOddHeader(t *testing.T) {
 	var data []byte
 	add := func(offset int64) {

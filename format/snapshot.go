@@ -17,8 +17,8 @@ const (
 	snapshotMaxEntries = 1_000_000
 )
 
-// ProducerEntry is what a snapshot remembers of one producer (Kafka's ProducerStateEntry, KIP-98): only the newest of the
-// up to five batches that a broker keeps in memory.
+// ProducerEntry is what a snapshot remembers of one producer (Kafka's ProducerStateEntry, KIP-98): only the newest of
+// the up to five batches that a broker keeps in memory.
 type ProducerEntry struct {
 	ProducerID            int64
 	ProducerEpoch         int16
@@ -58,8 +58,8 @@ const (
 	SnapshotBadCRC                      // CRC differs from ComputedCRC
 )
 
-// ProducerSnapshot is a view of a .snapshot file (ProducerStateManager.readSnapshot): int16 version, uint32 CRC-32C of the
-// bytes from 6 to the end of the file, int32 count, and count entries of 46 bytes.
+// ProducerSnapshot is a view of a .snapshot file (ProducerStateManager.readSnapshot): int16 version, uint32 CRC-32C of
+// the bytes from 6 to the end of the file, int32 count, and count entries of 46 bytes.
 type ProducerSnapshot struct {
 	Version     int16
 	CRC         uint32
@@ -70,8 +70,8 @@ type ProducerSnapshot struct {
 	entries     int
 }
 
-// DecodeProducerSnapshot views raw, which it keeps without copying. If Kafka would call the file corrupt, Fault says why, the
-// error is an *Error with the position, and Len counts the whole entries that are there all the same.
+// DecodeProducerSnapshot views raw, which it keeps without copying. If Kafka would call the file corrupt, Fault says
+// why, the error is an *Error with the position, and Len counts the whole entries that are there all the same.
 func DecodeProducerSnapshot(raw []byte) (ProducerSnapshot, error) {
 	s := ProducerSnapshot{raw: raw}
 	c := NewCursor(raw, 0)

@@ -16,7 +16,8 @@ func reseal(raw []byte) []byte {
 
 // TestSnapshotFaults: the reasons that Kafka 4.4.0 gave for the same files.
 func TestSnapshotFaults(t *testing.T) {
-	entry := format.ProducerEntry{ProducerID: 5, LastSequence: 2, LastOffset: 17, OffsetDelta: 2, TimestampMs: 1700000000000, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1}
+	entry := format.ProducerEntry{ProducerID: 5, LastSequence: 2, LastOffset: 17, OffsetDelta: 2,
+		TimestampMs: 1700000000000, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1}
 	file := func(count int32, entries int, more string) []byte {
 		raw := format.AppendProducerSnapshot(nil, []format.ProducerEntry{entry, entry}[:entries])
 		binary.BigEndian.PutUint32(raw[6:], uint32(count))
@@ -60,7 +61,8 @@ func TestSnapshotFaults(t *testing.T) {
 		{"count 47 of 46 bytes", file(47, 1, ""), format.SnapshotCountTooLarge, format.ErrTruncated, 6, 1},
 		{"count 46 of 46 bytes", file(46, 1, ""), format.SnapshotTooShort, format.ErrTruncated, 56, 1},
 		{"one entry missing", file(2, 1, ""), format.SnapshotTooShort, format.ErrTruncated, 56, 1},
-		{"a million and one", append(file(1_000_001, 0, ""), zeros(1_000_001)...), format.SnapshotCountOverCap, format.ErrValue, 6, 1_000_001 / 46},
+		{"a million and one", append(file(1_000_001, 0, ""), zeros(1_000_001)...), format.SnapshotCountOverCap,
+			format.ErrValue, 6, 1_000_001 / 46},
 		{"checksum", badCRC, format.SnapshotBadCRC, format.ErrChecksum, 2, 1},
 	} {
 		s, err := format.DecodeProducerSnapshot(c.raw)
@@ -75,7 +77,8 @@ func TestSnapshotFaults(t *testing.T) {
 }
 
 func TestSnapshotFlips(t *testing.T) {
-	raw := format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 5, LastSequence: 2, LastOffset: 17}, {ProducerID: 6, LastOffset: -1}})
+	raw := format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 5, LastSequence: 2, LastOffset: 17},
+		{ProducerID: 6, LastOffset: -1}})
 	for i := range raw {
 		for bit := range 8 {
 			raw[i] ^= 1 << bit
@@ -95,7 +98,8 @@ func TestSnapshotFlips(t *testing.T) {
 // TestFirstSequence: as printed by the real tool for the same entries.
 func TestFirstSequence(t *testing.T) {
 	const most = 1<<31 - 1
-	for _, c := range []struct{ last, delta, want int32 }{{2, 2, 0}, {1, 5, most - 3}, {0, -3, 3}, {5, most, 6}, {-1, 2, most - 2}} {
+	for _, c := range []struct{ last, delta, want int32 }{{2, 2, 0}, {1, 5, most - 3}, {0, -3, 3}, {5, most, 6},
+		{-1, 2, most - 2}} {
 		if got := (format.ProducerEntry{LastSequence: c.last, OffsetDelta: c.delta}).FirstSequence(); got != c.want {
 			t.Errorf("last %d, delta %d: %d, want %d", c.last, c.delta, got, c.want)
 		}

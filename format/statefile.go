@@ -70,7 +70,8 @@ type textLine struct {
 // fail makes a StateError about n bytes of the line, from byte at on.
 func (l textLine) fail(what string, at int, throws Exception, sentinel error, want string, got []byte) *StateError {
 	return &StateError{
-		Cause:  &Error{What: what, Pos: l.Pos + int64(at), Want: want, Got: strconv.Quote(string(got[:min(len(got), 80)])), Err: sentinel},
+		Cause: &Error{What: what, Pos: l.Pos + int64(at), Want: want, Got: strconv.Quote(string(got[:min(len(got), 80)])),
+			Err: sentinel},
 		Line:   l.Number,
 		Throws: throws,
 	}
@@ -112,8 +113,9 @@ func checkUTF8(what string, raw []byte) *StateError {
 		r, n := utf8.DecodeRune(raw[at:])
 		if r == utf8.RuneError && n == 1 {
 			return &StateError{
-				Cause: &Error{What: what, Pos: int64(at), Want: "UTF-8", Got: "byte 0x" + strconv.FormatUint(uint64(raw[at]), 16), Err: ErrValue},
-				Line:  line, Throws: IOException,
+				Cause: &Error{What: what, Pos: int64(at), Want: "UTF-8", Got: "byte 0x" + strconv.FormatUint(uint64(raw[at]), 16),
+					Err: ErrValue},
+				Line: line, Throws: IOException,
 			}
 		}
 		if raw[at] == '\n' {
@@ -133,8 +135,8 @@ type column struct {
 // isJavaSpace reports whether b is matched by \s in a Java pattern.
 func isJavaSpace(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' }
 
-// splitColumns appends to dst the columns of text as Java's Pattern.split("\\s+") gives them: white space before the first
-// column makes an empty column, white space behind the last one does not; an empty line has one empty column.
+// splitColumns appends to dst the columns of text as Java's Pattern.split("\\s+") gives them: white space before the
+// first column makes an empty column, white space behind the last one does not; an empty line has one empty column.
 func splitColumns(dst []column, text []byte) []column {
 	if len(text) == 0 {
 		return append(dst, column{})

@@ -36,7 +36,10 @@ func javaText(s string) string {
 // javaMap writes keys and values as a TreeMap does.
 func javaMap(m map[string]string) string {
 	var pairs []string
-	for _, k := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return strings.Compare(javaText(a), javaText(b)) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return strings.Compare(javaText(a),
+			javaText(b))
+	}) {
 		pairs = append(pairs, javaText(k)+"="+m[k])
 	}
 	return "{" + strings.Join(pairs, ", ") + "}"
@@ -92,8 +95,8 @@ var textDecoders = map[string]func(raw []byte) (string, error){
 	},
 }
 
-// recorded reads testdata/statefiles.tsv.gz: kind, content as a quoted Go string, and what Kafka 4.4.0's own reader makes of
-// a file with that content.
+// recorded reads testdata/statefiles.tsv.gz: kind, content as a quoted Go string, and what Kafka 4.4.0's own reader
+// makes of a file with that content.
 func recorded(t testing.TB) [][3]string {
 	t.Helper()
 	f, err := os.Open("testdata/statefiles.tsv.gz")

@@ -12,8 +12,8 @@ import (
 // maxStreamWindow bounds the memory that a zstd stream may ask for, in bytes.
 const maxStreamWindow = 128 << 20
 
-// PlainStream is what a stream compressed as a whole by gzip, zstd or lz4 holds, told by its first bytes; it is false for any
-// other. It is for archives of files, not for what Kafka compresses.
+// PlainStream is what a stream compressed as a whole by gzip, zstd or lz4 holds, told by its first bytes; it is false
+// for any other. It is for archives of files, not for what Kafka compresses.
 func PlainStream(head []byte, r io.Reader) (io.Reader, bool, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):

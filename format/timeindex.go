@@ -5,8 +5,8 @@ import "encoding/binary"
 // timeEntrySize is the length of a time index entry in bytes.
 const timeEntrySize = 12
 
-// TimeEntry is one entry of a time index: TimestampMs is the largest batch timestamp of the segment so far, Offset the last
-// offset of the first batch that reached it.
+// TimeEntry is one entry of a time index: TimestampMs is the largest batch timestamp of the segment so far, Offset the
+// last offset of the first batch that reached it.
 type TimeEntry struct {
 	TimestampMs int64 // milliseconds since the epoch
 	Offset      int64 // absolute: the segment's base offset plus the stored int32, which may be negative in a broken file
@@ -44,8 +44,8 @@ func (x TimeIndex) Logical() TimeIndex {
 // Head is the index cut to its first n entries; n must be in [0, Len()].
 func (x TimeIndex) Head(n int) TimeIndex { return TimeIndex{x.head(n)} }
 
-// AppendTimeEntry appends the twelve bytes of e, an entry of a segment that starts at base, to dst. The caller makes sure
-// that e.Offset − base fits an int32.
+// AppendTimeEntry appends the twelve bytes of e, an entry of a segment that starts at base, to dst. The caller makes
+// sure that e.Offset − base fits an int32.
 func AppendTimeEntry(dst []byte, base int64, e TimeEntry) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.TimestampMs))
 	return binary.BigEndian.AppendUint32(dst, uint32(e.Offset-base))

@@ -47,8 +47,8 @@ func batchEnds(t testing.TB, name string, data []byte) []int64 {
 	return ends
 }
 
-// checkTruncation scans the first n bytes of a segment: all batches that are whole come out, and what is left is one torn
-// tail, or a zero tail where nothing but zeros of a batch's base offset is left.
+// checkTruncation scans the first n bytes of a segment: all batches that are whole come out, and what is left is one
+// torn tail, or a zero tail where nothing but zeros of a batch's base offset is left.
 func checkTruncation(t testing.TB, name string, data []byte, ends []int64, n int) {
 	t.Helper()
 	whole := 0
@@ -105,13 +105,14 @@ func TestTruncationsOfLargeSegmentsAreTornTails(t *testing.T) {
 	})
 }
 
-// TestFlippedBitsDoNotHideBehindEachOther turns over every bit of a small segment: the batch with that bit is invalid or
-// lies in a hole, unless the bit is of those outside the checksum, and every other batch comes out whole.
+// TestFlippedBitsDoNotHideBehindEachOther turns over every bit of a small segment: the batch with that bit is invalid
+// or lies in a hole, unless the bit is of those outside the checksum, and every other batch comes out whole.
 func TestFlippedBitsDoNotHideBehindEachOther(t *testing.T) {
 	const name = "4.4.0/damage-base/plain/orders-0/00000000000000000096.log"
 	data := fixture.Data(t, name)
 	ends := batchEnds(t, name, data)
-	outside := func(at int64) bool { return at < 8 || at >= 12 && at < 16 } // base offset and leader epoch; a magic shows by itself
+	// base offset and leader epoch; a magic shows by itself
+	outside := func(at int64) bool { return at < 8 || at >= 12 && at < 16 }
 	for bit := range len(data) * 8 {
 		data[bit/8] ^= 1 << (bit % 8)
 		start, hit := int64(0), 0

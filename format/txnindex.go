@@ -11,8 +11,8 @@ const txnEntrySize = 34
 // txnIndexVersion is the only version of a transaction index entry there has been.
 const txnIndexVersion = 0
 
-// AbortedTxn is one entry of a transaction index (Kafka's AbortedTxn, KIP-98): a transaction that an ABORT marker of this
-// segment ended.
+// AbortedTxn is one entry of a transaction index (Kafka's AbortedTxn, KIP-98): a transaction that an ABORT marker of
+// this segment ended.
 type AbortedTxn struct {
 	Version          int16
 	ProducerID       int64
@@ -49,8 +49,8 @@ func (x TxnIndex) Entry(i int) AbortedTxn {
 	}
 }
 
-// Check returns an *Error wrapping ErrUnsupported for the first entry of another version than 0, at which Kafka's reader
-// stops with a KafkaException that keeps the partition from loading, and the number of entries before it.
+// Check returns an *Error wrapping ErrUnsupported for the first entry of another version than 0, at which Kafka's
+// reader stops with a KafkaException that keeps the partition from loading, and the number of entries before it.
 func (x TxnIndex) Check() (int, error) {
 	n := x.Len()
 	for i := 0; i < n; i++ {

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// UUID is a 128-bit identifier of a topic, a directory or a process, written as 22 characters of base64url (Kafka's Uuid).
+// UUID is a 128-bit identifier of a topic, a directory or a process, written as 22 characters of base64url (Kafka's
+// Uuid).
 type UUID [16]byte
 
 // String is Kafka's text form, 22 characters without padding.
 func (u UUID) String() string { return base64.RawURLEncoding.EncodeToString(u[:]) }
 
-// Reserved reports whether u is one of the identifiers 0 to 99 that Kafka never gives out (DirectoryId.reserved): 0 none or
-// migrating, 1 the metadata topic or an unassigned directory, 2 a lost directory.
+// Reserved reports whether u is one of the identifiers 0 to 99 that Kafka never gives out (DirectoryId.reserved): 0
+// none or migrating, 1 the metadata topic or an unassigned directory, 2 a lost directory.
 func (u UUID) Reserved() bool { return [15]byte(u[:15]) == [15]byte{} && u[15] < 100 }
 
 // ParseUUID reads Kafka's text form; padding is allowed, as by Uuid.fromString. The error is an *Error at position 0

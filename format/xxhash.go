@@ -24,7 +24,8 @@ func xxh32(b []byte) uint32 {
 				v[i] = bits.RotateLeft32(v[i]+binary.LittleEndian.Uint32(b[4*i:])*xxPrime2, 13) * xxPrime1
 			}
 		}
-		h = h - xxPrime5 + bits.RotateLeft32(v[0], 1) + bits.RotateLeft32(v[1], 7) + bits.RotateLeft32(v[2], 12) + bits.RotateLeft32(v[3], 18)
+		h = h - xxPrime5 + bits.RotateLeft32(v[0], 1) + bits.RotateLeft32(v[1], 7) + bits.RotateLeft32(v[2], 12) +
+			bits.RotateLeft32(v[3], 18)
 	}
 	for ; len(b) >= 4; b = b[4:] {
 		h = bits.RotateLeft32(h+binary.LittleEndian.Uint32(b)*xxPrime3, 17) * xxPrime4

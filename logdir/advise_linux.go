@@ -19,8 +19,8 @@ func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL
 // noPopulate is set once a kernel (before 5.14) has said that it does not know MADV_POPULATE_READ.
 var noPopulate atomic.Bool
 
-// populate maps the pages of window, reading those that are not cached. It never faults: a page that is gone shows itself
-// when it is touched.
+// populate maps the pages of window, reading those that are not cached. It never faults: a page that is gone shows
+// itself when it is touched.
 func populate(window []byte) {
 	if len(window) == 0 {
 		return
@@ -35,8 +35,8 @@ func populate(window []byte) {
 	_ = unix.Madvise(span, unix.MADV_WILLNEED)
 }
 
-// residentPages has a byte for each page of data; bit 0 is set if it is in the page cache. If the kernel does not say, all
-// count as cached, so that none will be dropped.
+// residentPages has a byte for each page of data; bit 0 is set if it is in the page cache. If the kernel does not say,
+// all count as cached, so that none will be dropped.
 func residentPages(data []byte) []byte {
 	pages := make([]byte, (int64(len(data))+pageSize-1)/pageSize)
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
@@ -49,8 +49,8 @@ func residentPages(data []byte) []byte {
 	return pages
 }
 
-// dropPages takes a range of pages out of this program's memory and out of the page cache. The kernel keeps cached pages
-// that a program has mapped, hence the two steps.
+// dropPages takes a range of pages out of this program's memory and out of the page cache. The kernel keeps cached
+// pages that a program has mapped, hence the two steps.
 func dropPages(file *os.File, data []byte, start, end int64) {
 	_ = unix.Madvise(data[start:end], unix.MADV_DONTNEED)
 	_ = unix.Fadvise(int(file.Fd()), start, end-start, unix.FADV_DONTNEED)
@@ -59,8 +59,8 @@ func dropPages(file *os.File, data []byte, start, end int64) {
 // readOnlyFlag is the bit of statfs that marks a read-only mount.
 const readOnlyFlag = unix.ST_RDONLY
 
-// nextData finds the next part of a file, from pos on, that is no hole; start is the largest number if there is none. It is not
-// ok where the file system does not tell.
+// nextData finds the next part of a file, from pos on, that is no hole; start is the largest number if there is none.
+// It is not ok where the file system does not tell.
 func nextData(file *os.File, pos int64) (start, end int64, ok bool) {
 	start, err := unix.Seek(int(file.Fd()), pos, unix.SEEK_DATA)
 	switch {
@@ -73,16 +73,16 @@ func nextData(file *os.File, pos int64) (start, end int64, ok bool) {
 	return start, end, err == nil && end > pos
 }
 
-// mostHoles bounds how many holes of a file are covered: each is a mapping of its own, of which a process may have some ten
-// thousands.
+// mostHoles bounds how many holes of a file are covered: each is a mapping of its own, of which a process may have some
+// ten thousands.
 const mostHoles = 32
 
 // mostExtents bounds how far a file of very many holes is asked for its last.
 const mostExtents = 1 << 14
 
-// coverHoles puts zeros that cost nothing in the place of a mapped file's holes: without them a look at a hole of a preallocated
-// index reads each of its pages through the page cache, and on a full tmpfs, which needs memory for that, it is a fault.
-// It returns where the last bytes end that are not in a hole.
+// coverHoles puts zeros that cost nothing in the place of a mapped file's holes: without them a look at a hole of a
+// preallocated index reads each of its pages through the page cache, and on a full tmpfs, which needs memory for that,
+// it is a fault. It returns where the last bytes end that are not in a hole.
 func coverHoles(file *os.File, data []byte) (dataEnd int64) {
 	size := int64(len(data))
 	pos := int64(0)

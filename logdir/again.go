@@ -12,15 +12,17 @@ import (
 	"kseg/format"
 )
 
-// Again lists the partition anew, narrowed as before, with new Files: minutes may have passed since it was found, in which a
-// broker has rolled, cleaned and deleted segments. The problems are those of the listing. The error wraps ErrVanished if the
-// directory is gone, as it is when a topic was deleted.
+// Again lists the partition anew, narrowed as before, with new Files: minutes may have passed since it was found, in
+// which a broker has rolled, cleaned and deleted segments. The problems are those of the listing. The error wraps
+// ErrVanished if the directory is gone, as it is when a topic was deleted.
 func (p *Partition) Again() (*Partition, []Problem, error) {
 	o := opener{opts: *p.opts, set: &Set{}}
-	again := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display, Rel: p.Rel,
+	again := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display,
+		Rel:    p.Rel,
 		Parent: p.Parent, opts: p.opts}
 	if !o.listPartition(again) {
-		return nil, nil, fmt.Errorf("%s: %w: the directory is gone; a broker renames it when a topic is deleted, and then removes it",
+		return nil, nil, fmt.Errorf("%s: %w: the directory is gone; a broker renames it when a topic is deleted, and then "+
+			"removes it",
 			p.Display, ErrVanished)
 	}
 	return again, o.set.Problems, nil
@@ -28,14 +30,16 @@ func (p *Partition) Again() (*Partition, []Problem, error) {
 
 // Renamed is the partition as it would be if its files had other names: name gives that of each, false if it is gone.
 func (p *Partition) Renamed(name func(f *File) (string, bool)) *Partition {
-	q := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display, Rel: p.Rel,
+	q := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display,
+		Rel:    p.Rel,
 		Parent: p.Parent, Modified: p.Modified, opts: p.opts, listed: true, byName: map[string]*File{}}
 	for _, f := range p.all {
 		to, ok := name(f)
 		if !ok {
 			continue
 		}
-		g := &File{Path: f.Path, Display: f.Display, Rel: f.Rel, Name: format.ParseFileName(to), Size: f.Size, ModTime: f.ModTime,
+		g := &File{Path: f.Path, Display: f.Display, Rel: f.Rel, Name: format.ParseFileName(to), Size: f.Size,
+			ModTime:   f.ModTime,
 			Allocated: f.Allocated, Partition: q, Linked: f.Linked, mode: f.mode, id: f.id, own: f.own, gentle: f.gentle}
 		q.all, q.byName[to] = append(q.all, g), g
 	}
@@ -44,8 +48,8 @@ func (p *Partition) Renamed(name func(f *File) (string, bool)) *Partition {
 	return q
 }
 
-// SameNames reports whether the directory has had the same entries ever since it was listed, for the price of a stat. Files may
-// have grown.
+// SameNames reports whether the directory has had the same entries ever since it was listed, for the price of a stat.
+// Files may have grown.
 func (p *Partition) SameNames() bool {
 	now := modTime(p.Path)
 	return !now.IsZero() && now.Equal(p.Modified)
@@ -54,7 +58,8 @@ func (p *Partition) SameNames() bool {
 // Unchanged reports whether nothing in the partition has changed between two listings of it.
 func (p *Partition) Unchanged(later *Partition) bool { return sameFiles(p.all, later.all) }
 
-// Again looks for the state files of the log directory anew, by their names. Partitions and Subdirs are those of before.
+// Again looks for the state files of the log directory anew, by their names. Partitions and Subdirs are those of
+// before.
 func (d *LogDir) Again() *LogDir {
 	again := *d
 	again.Files = nil
@@ -69,7 +74,8 @@ func (d *LogDir) Again() *LogDir {
 func (d *LogDir) Unchanged(later *LogDir) bool {
 	for _, k := range format.Kinds {
 		before, now := d.File(k.Kind), later.File(k.Kind)
-		if k.Name != "" && k.Place&format.InLogDir != 0 && (before != nil || now != nil) && (before == nil || now == nil || !before.Unchanged(now)) {
+		if k.Name != "" && k.Place&format.InLogDir != 0 && (before != nil || now != nil) && (before == nil || now == nil ||
+			!before.Unchanged(now)) {
 			return false
 		}
 	}
@@ -80,8 +86,8 @@ func sameFiles(before, later []*File) bool {
 	return slices.EqualFunc(before, later, func(a, b *File) bool { return a.Name.Raw == b.Name.Raw && a.Unchanged(b) })
 }
 
-// BrokerRuns reports whether a process holds the log directory's lock, as a broker does while it runs. It is only asked for, not
-// taken.
+// BrokerRuns reports whether a process holds the log directory's lock, as a broker does while it runs. It is only asked
+// for, not taken.
 func (d *LogDir) BrokerRuns() bool {
 	file, err := openAt(filepath.Join(d.Path, format.KindLock.Info().Name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {

@@ -27,7 +27,8 @@ func PartitionOf(f *File) *Partition {
 	return dir
 }
 
-// neighbours are the segments before and behind a log given alone: whether it is the last one decides what its end means.
+// neighbours are the segments before and behind a log given alone: whether it is the last one decides what its end
+// means.
 func neighbours(log *File) (prev, next *Segment) {
 	around := log.Around()
 	if around == nil {

@@ -19,8 +19,8 @@ import (
 	"kseg/format"
 )
 
-// archive is a tar file whose members are read where they lie in it, as if it were a directory with its name. One that comes
-// compressed or on stdin is first brought into a temporary file without a name, for which $TMPDIR needs the room.
+// archive is a tar file whose members are read where they lie in it, as if it were a directory with its name. One that
+// comes compressed or on stdin is first brought into a temporary file without a name, for which $TMPDIR needs the room.
 type archive struct {
 	root    string // the operand
 	file    *os.File
@@ -111,7 +111,8 @@ func openArchive(root string, file *os.File) (*archive, error) {
 	}
 	if _, err := io.Copy(spool, in); err != nil {
 		spool.Close()
-		return nil, fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w", os.TempDir(), bareError(err))
+		return nil, fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w",
+			os.TempDir(), bareError(err))
 	}
 	return listArchive(root, spool)
 }
@@ -274,10 +275,11 @@ func (o *opener) archiveAbove(arg string) {
 	}
 }
 
-// archive opens the operand if it is an archive, and gives the directories in it that hold Kafka's files: none, but not nil,
-// if there are none. What the archive is cut off before is listed.
+// archive opens the operand if it is an archive, and gives the directories in it that hold Kafka's files: none, but not
+// nil, if there are none. What the archive is cut off before is listed.
 func (o *opener) archive(arg string) ([]string, error) {
-	if _, _, ok := archived(arg); ok || arg != Stdin && format.ParseFileName(filepath.Base(arg)).Kind != format.KindUnknown || o.opts.BaseOffset != nil {
+	if _, _, ok := archived(arg); ok || arg != Stdin &&
+		format.ParseFileName(filepath.Base(arg)).Kind != format.KindUnknown || o.opts.BaseOffset != nil {
 		return nil, nil
 	}
 	file := os.Stdin

@@ -127,10 +127,12 @@ func TestSparseArchive(t *testing.T) {
 	f.Close()
 	for _, form := range []string{"gnu", "pax"} {
 		root := filepath.Join(t.TempDir(), "s.tar")
-		if out, err := exec.Command("tar", "--format="+form, "--sparse", "-C", dir, "-cf", root, "t-0").CombinedOutput(); err != nil {
+		if out, err := exec.Command("tar", "--format="+form, "--sparse", "-C", dir, "-cf", root,
+			"t-0").CombinedOutput(); err != nil {
 			t.Skipf("tar: %v: %s", err, out)
 		}
-		if got := contents(t, root); got["t-0/00000000000000000000.index"] != string(want) && got["00000000000000000000.index"] != string(want) {
+		if got := contents(t, root); got["t-0/00000000000000000000.index"] != string(want) &&
+			got["00000000000000000000.index"] != string(want) {
 			t.Errorf("%s: %d files", form, len(got))
 		}
 	}
@@ -141,14 +143,16 @@ func TestHostileArchives(t *testing.T) {
 	plain := tarOf(t, fixture.Dir(t, "4.4.0/logdirs/clean/data1"))
 	var outside bytes.Buffer
 	w := tar.NewWriter(&outside)
-	for _, name := range []string{"../t-0/00000000000000000000.log", "/t-1/00000000000000000000.log", "a/../../t-2/00000000000000000000.log"} {
+	for _, name := range []string{"../t-0/00000000000000000000.log", "/t-1/00000000000000000000.log",
+		"a/../../t-2/00000000000000000000.log"} {
 		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.Close()
-	for name, data := range map[string][]byte{"outside.tar": outside.Bytes(), "cut.tar": plain[:len(plain)/3], "text.tar.gz": packed(t, []byte("no archive"),
-		func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })} {
+	for name, data := range map[string][]byte{"outside.tar": outside.Bytes(), "cut.tar": plain[:len(plain)/3],
+		"text.tar.gz": packed(t, []byte("no archive"),
+			func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })} {
 		root := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(root, data, 0o644); err != nil {
 			t.Fatal(err)

@@ -23,8 +23,8 @@ const block = 4096
 // inject is what tests make of the disk.
 var inject atomic.Pointer[func(Access) error]
 
-// Inject lets a test decide about every access to the disk: where fn returns an error, that is what the disk says. It is for
-// one test at a time, until restore is called.
+// Inject lets a test decide about every access to the disk: where fn returns an error, that is what the disk says. It
+// is for one test at a time, until restore is called.
 func Inject(fn func(Access) error) (restore func()) {
 	inject.Store(&fn)
 	return func() { inject.Store(nil) }

@@ -24,8 +24,8 @@ var failures struct {
 	told map[string]bool
 }
 
-// Failures are what the disk has not given since the last call, at most one for each path. An answer that was made from what was
-// left is not complete, whoever made it.
+// Failures are what the disk has not given since the last call, at most one for each path. An answer that was made from
+// what was left is not complete, whoever made it.
 func Failures() []Failure {
 	failures.Lock()
 	defer failures.Unlock()
@@ -53,7 +53,8 @@ func failed(path string, err error) {
 
 // failedLook is failed for a look at what need not be anybody's: what others may not see is no failure of the disk.
 func failedLook(path string, err error) {
-	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENAMETOOLONG) && !errors.Is(err, syscall.ELOOP) && !errors.Is(err, fs.ErrInvalid) {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENAMETOOLONG) && !errors.Is(err, syscall.ELOOP) &&
+		!errors.Is(err, fs.ErrInvalid) {
 		failed(path, err)
 	}
 }

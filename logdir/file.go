@@ -75,8 +75,8 @@ func (f *File) RequireBase() (int64, error) {
 		"add --base-offset N", f.Display, format.SegmentFileName(0, f.Kind()))
 }
 
-// Dir is what the name of the directory that holds the file says, if it is the name of a partition's. It works for a file
-// given alone too, by its absolute path.
+// Dir is what the name of the directory that holds the file says, if it is the name of a partition's. It works for a
+// file given alone too, by its absolute path.
 func (f *File) Dir() (format.PartitionDir, bool) {
 	if f.Partition != nil {
 		return f.Partition.PartitionDir, f.Partition.Named
@@ -89,7 +89,8 @@ func (f *File) Dir() (format.PartitionDir, bool) {
 }
 
 // Sibling is the file of another kind that belongs to this one: the index of a segment, the segment of an index, the
-// leader-epoch-checkpoint beside them. It is nil if there is none. For a file given alone it costs one stat, not a listing.
+// leader-epoch-checkpoint beside them. It is nil if there is none. For a file given alone it costs one stat, not a
+// listing.
 func (f *File) Sibling(kind format.Kind) *File {
 	name := f.Name.Sibling(kind)
 	if name == "" {
@@ -101,8 +102,8 @@ func (f *File) Sibling(kind format.Kind) *File {
 	return regularFile(filepath.Dir(f.Path), filepath.Dir(f.Display), name, f.gentle)
 }
 
-// SiblingNow is Sibling, and looks again for a file that was not there when its directory was listed: a broker makes a .txnindex
-// with the first transaction that is aborted.
+// SiblingNow is Sibling, and looks again for a file that was not there when its directory was listed: a broker makes a
+// .txnindex with the first transaction that is aborted.
 func (f *File) SiblingNow(kind format.Kind) *File {
 	if s := f.Sibling(kind); s != nil || f.Partition == nil {
 		return s
@@ -134,8 +135,9 @@ func (f *File) Unchanged(later *File) bool {
 	return f.id == later.id && f.Size == later.Size && f.ModTime.Equal(later.ModTime)
 }
 
-// Around is the partition that the file of a segment lies in, narrowed to that segment: for a file given alone too, whose
-// directory is then listed. It is nil if the directory is no partition's, or the file's name does not give its base offset.
+// Around is the partition that the file of a segment lies in, narrowed to that segment: for a file given alone too,
+// whose directory is then listed. It is nil if the directory is no partition's, or the file's name does not give its
+// base offset.
 func (f *File) Around() *Partition {
 	if f.Partition != nil {
 		return f.Partition
@@ -159,8 +161,8 @@ func (f *File) Parent() *LogDir {
 	return parentOf(filepath.Dir(f.Path), f.gentle)
 }
 
-// regularFile looks for a regular file of that name in dir; it is nil if there is none. Where the disk does not tell, it is a
-// file that cannot be opened.
+// regularFile looks for a regular file of that name in dir; it is nil if there is none. Where the disk does not tell,
+// it is a file that cannot be opened.
 func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 	path, display := filepath.Join(dir, name), filepath.Join(displayDir, name)
 	info, err := stat(path)
@@ -168,7 +170,8 @@ func regularFile(dir, displayDir, name string, gentle *Gentle) *File {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.Mode().IsRegular():
 		return nil
 	case err != nil:
-		return &File{Path: path, Display: display, Rel: name, Name: format.ParseFileName(name), denied: statError(display, err), gentle: gentle}
+		return &File{Path: path, Display: display, Rel: name, Name: format.ParseFileName(name), denied: statError(display,
+			err), gentle: gentle}
 	}
 	return newFile(path, display, name, info, gentle)
 }
@@ -182,12 +185,12 @@ func (f *File) SizeNow() (int64, error) {
 	return info.Size(), nil
 }
 
-// MostSmall is the length in bytes up to which a file is read whole, by every verb: a checkpoint of a million partitions has
-// less. Logs and indexes have no limit.
+// MostSmall is the length in bytes up to which a file is read whole, by every verb: a checkpoint of a million
+// partitions has less. Logs and indexes have no limit.
 const MostSmall = 64 << 20
 
-// ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file of
-// more than MostSmall bytes is not read: the error wraps format.ErrTooLarge.
+// ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file
+// of more than MostSmall bytes is not read: the error wraps format.ErrTooLarge.
 //
 // A broker replaces such files as a whole; what has taken the file's place since it was found is read instead.
 func (f *File) ReadSmall() ([]byte, error) {

@@ -102,7 +102,8 @@ func join[T cmp.Ordered](numbers []T) string {
 	texts := make([]string, 0, maxListed)
 	for i, n := range numbers {
 		if len(numbers) > maxListed && i == maxListed-1 {
-			return strings.Join(texts, ", ") + " … " + fmt.Sprint(numbers[len(numbers)-1]) + " (" + strconv.Itoa(len(numbers)) + " of them)"
+			return strings.Join(texts, ", ") + " … " + fmt.Sprint(numbers[len(numbers)-1]) + " (" + strconv.Itoa(len(numbers)) +
+				" of them)"
 		}
 		texts = append(texts, fmt.Sprint(n))
 	}

@@ -36,8 +36,8 @@ func (e *ForeignError) Error() string {
 // headBytes is how much of a file is looked at to tell what it is: enough for a batch's header and a tar's.
 const headBytes = 512
 
-// classifyFile judges a file given as an operand. Names of Kafka's are believed; a segment whose name gives no base offset
-// and files of unknown kinds are looked into.
+// classifyFile judges a file given as an operand. Names of Kafka's are believed; a segment whose name gives no base
+// offset and files of unknown kinds are looked into.
 func (o *opener) classifyFile(f *File) error {
 	if !f.mode.IsRegular() {
 		_, _, err := f.open()

@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// Gentle bounds what reading does to a machine on which a broker works: Files that were opened with it read at most
-// so many bytes a second together, and give the pages that they brought into the page cache back to the kernel, while those that
-// were there before stay. A kernel says which pages are cached only to the owner of a file or who may write it; for others
-// all pages stay.
+// Gentle bounds what reading does to a machine on which a broker works: Files that were opened with it read at most so
+// many bytes a second together, and give the pages that they brought into the page cache back to the kernel, while
+// those that were there before stay. A kernel says which pages are cached only to the owner of a file or who may write
+// it; for others all pages stay.
 type Gentle struct {
 	bytesPerSecond int64
 
@@ -52,8 +52,8 @@ func (f *File) Prepare(window []byte) {
 	populate(window)
 }
 
-// Release says that a window is done with. Under Gentle its pages go back to the kernel, unless they were cached before;
-// otherwise nothing happens. It must be called inside the View that gave the bytes, which stay readable.
+// Release says that a window is done with. Under Gentle its pages go back to the kernel, unless they were cached
+// before; otherwise nothing happens. It must be called inside the View that gave the bytes, which stay readable.
 func (f *File) Release(window []byte) {
 	if f.gentle == nil || len(window) == 0 {
 		return

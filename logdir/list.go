@@ -111,8 +111,8 @@ func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 	return d
 }
 
-// List lists the partition now, if Options.Unlisted left that open. Problems are what could not be listed; there is nothing of
-// a directory that was deleted since its parent was listed, and gone is true.
+// List lists the partition now, if Options.Unlisted left that open. Problems are what could not be listed; there is
+// nothing of a directory that was deleted since its parent was listed, and gone is true.
 func (p *Partition) List() (problems []Problem, gone bool) {
 	if p.listed || p.opts == nil {
 		return nil, false
@@ -237,8 +237,8 @@ func (o *opener) fillPartition(p *Partition, entries []fs.DirEntry) {
 	}
 }
 
-// segmentsOf joins each log with the files of the same stem, and links the segments. The files are in dump order, so the
-// logs come by base offset.
+// segmentsOf joins each log with the files of the same stem, and links the segments. The files are in dump order, so
+// the logs come by base offset.
 func segmentsOf(p *Partition) []*Segment {
 	var segments []*Segment
 	for _, f := range p.all {

@@ -45,8 +45,8 @@ type Set struct {
 	Problems []Problem
 }
 
-// Operand is what one path turned out to be. Exactly one of LogDir, Partition and File is set if Err is nil. If Err is a
-// *ForeignError, File is set beside it where the operand is a file.
+// Operand is what one path turned out to be. Exactly one of LogDir, Partition and File is set if Err is nil. If Err is
+// a *ForeignError, File is set beside it where the operand is a file.
 type Operand struct {
 	Arg       string
 	LogDir    *LogDir
@@ -211,8 +211,8 @@ func (o Operand) Files() []*File {
 }
 
 // Open finds what paths lead to. What cannot be read becomes a Problem in the Set; the error is only for the whole: an
-// option that makes no sense (it wraps ErrUsage), or a filter that matches nothing (ErrNothing), which says what there is.
-// A file costs a stat, and the reading of its first bytes if its name is not one that Kafka uses.
+// option that makes no sense (it wraps ErrUsage), or a filter that matches nothing (ErrNothing), which says what there
+// is. A file costs a stat, and the reading of its first bytes if its name is not one that Kafka uses.
 func Open(paths []string, opts Options) (*Set, error) {
 	if err := errors.Join(checkGlobs("--topic", opts.Topics), checkGlobs("--exclude", opts.Exclude)); err != nil {
 		return nil, err
@@ -306,7 +306,8 @@ func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 	switch classifyDir(arg, entries, lookDepth) {
 	case isPartition:
 		name, dir, named := partitionName(arg)
-		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own, opts: &o.opts,
+		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own,
+			opts:   &o.opts,
 			listed: true, Modified: modified, ListErr: err}
 		p.Parent = parentOf(arg, o.opts.Gentle)
 		if !o.wanted(p) {

@@ -99,7 +99,8 @@ func TestOpenALogDirectory(t *testing.T) {
 	if d.File(format.KindMetaProperties) == nil || d.File(format.KindCleanShutdown) != nil {
 		t.Error("the state files are not found by kind")
 	}
-	if diff := cmp.Diff([]string{"lost+found", "orders-10", "orders-9", "orders-9." + uuid + "-delete", "prices-0"}, d.Subdirs); diff != "" {
+	if diff := cmp.Diff([]string{"lost+found", "orders-10", "orders-9", "orders-9." + uuid + "-delete", "prices-0"},
+		d.Subdirs); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -216,9 +217,12 @@ func TestFilters(t *testing.T) {
 		want []string
 	}{
 		{Options{Topics: []string{"pri*"}}, []string{"prices-0/" + base0 + ".log"}},
-		{Options{Partitions: []int32{0, 10}}, []string{"orders-10/" + base0 + ".log", "orders-10/leader-epoch-checkpoint", "prices-0/" + base0 + ".log"}},
-		{Options{Segments: []int64{10}}, []string{"orders-9/" + base10 + ".log", "orders-9/" + base10 + ".txnindex", "orders-9/" + base10 + ".snapshot"}},
-		{Options{Topics: []string{"orders"}, Partitions: []int32{9}, Segments: []int64{10}}, []string{"orders-9/" + base10 + ".log", "orders-9/" + base10 + ".txnindex", "orders-9/" + base10 + ".snapshot"}},
+		{Options{Partitions: []int32{0, 10}}, []string{"orders-10/" + base0 + ".log", "orders-10/leader-epoch-checkpoint",
+			"prices-0/" + base0 + ".log"}},
+		{Options{Segments: []int64{10}}, []string{"orders-9/" + base10 + ".log", "orders-9/" + base10 + ".txnindex",
+			"orders-9/" + base10 + ".snapshot"}},
+		{Options{Topics: []string{"orders"}, Partitions: []int32{9}, Segments: []int64{10}}, []string{"orders-9/" + base10 +
+			".log", "orders-9/" + base10 + ".txnindex", "orders-9/" + base10 + ".snapshot"}},
 	} {
 		set := open(t, c.opts, root)
 		if diff := cmp.Diff(c.want, rels(set.Files())); diff != "" || len(set.Problems) > 0 {
@@ -240,8 +244,10 @@ func TestFiltersThatMatchNothingSayWhatThereIs(t *testing.T) {
 	}{
 		{Options{Topics: []string{"order"}, Partitions: []int32{9}},
 			"nothing to read: no partition matches --topic order --partition 9; there are orders (9, 10), prices (0)"},
-		{Options{Partitions: []int32{7}}, "nothing to read: no partition matches --partition 7; there are orders (9, 10), prices (0)"},
-		{Options{Segments: []int64{15}}, "nothing to read: no segment begins at offset 15; there are 0, 10; offset 15 would be in segment 10"},
+		{Options{Partitions: []int32{7}}, "nothing to read: no partition matches --partition 7; there are orders (9, 10), " +
+			"prices (0)"},
+		{Options{Segments: []int64{15}}, "nothing to read: no segment begins at offset 15; there are 0, 10; offset 15 " +
+			"would be in segment 10"},
 	} {
 		_, err := Open([]string{root}, c.opts)
 		if !errors.Is(err, ErrNothing) || err.Error() != c.want {
@@ -249,7 +255,8 @@ func TestFiltersThatMatchNothingSayWhatThereIs(t *testing.T) {
 		}
 	}
 	set := open(t, Options{Partitions: []int32{9, 7}}, root)
-	if len(set.Partitions()) != 2 || len(set.Problems) != 1 || set.Problems[0].Error() != "no partition 7; there are orders (9, 10), prices (0)" {
+	if len(set.Partitions()) != 2 || len(set.Problems) != 1 || set.Problems[0].Error() != "no partition 7; there are "+
+		"orders (9, 10), prices (0)" {
 		t.Errorf("%v", set.Problems)
 	}
 	set = open(t, Options{Segments: []int64{0, 11}}, root)
@@ -283,7 +290,8 @@ func TestBaseOffset(t *testing.T) {
 // TestRemoteLogIndexCache: the files of remote segments' indexes have their base offsets in their names.
 func TestRemoteLogIndexCache(t *testing.T) {
 	id := "_CTxazBWVSV29GVZaQGOTag"
-	root := tree(t, "remote-log-index-cache/340"+id+".index", "remote-log-index-cache/34"+id+".timeindex", "remote-log-index-cache/34_x.index",
+	root := tree(t, "remote-log-index-cache/340"+id+".index", "remote-log-index-cache/34"+id+".timeindex",
+		"remote-log-index-cache/34_x.index",
 		"remote-log-index-cache/notes")
 	set, err := Open([]string{filepath.Join(root, "remote-log-index-cache")}, Options{})
 	if err != nil {
@@ -311,18 +319,24 @@ func TestForeignOperandsAreNamed(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"nothing": "nothing: not a file or directory of Kafka's; it looks like an empty file",
-		write("a.gz", []byte("\x1f\x8b\x08\x00")):    "a.gz: not a file or directory of Kafka's; it looks like gzip-compressed data, to be decompressed first",
-		write("t.parquet", []byte("PAR1\x15\x04")):   "t.parquet: not a file or directory of Kafka's; it looks like a Parquet file",
+		write("a.gz", []byte("\x1f\x8b\x08\x00")): "a.gz: not a file or directory of Kafka's; it looks like " +
+			"gzip-compressed data, to be decompressed first",
+		write("t.parquet", []byte("PAR1\x15\x04")): "t.parquet: not a file or directory of Kafka's; it looks like a " +
+			"Parquet file",
 		write("server.log", []byte("[2026] INFO\n")): `server.log: not a file or directory of Kafka's; it looks like text: "[2026] INFO"`,
-		write("0-1-v1.log", batchHead):               "0-1-v1.log: not a file or directory of Kafka's; it looks like a segment of Redpanda, whose format is another one",
-		write("carved.bin", batchHead): "carved.bin: not a file or directory of Kafka's; it looks like a segment by its first bytes, though not by its name; " +
+		write("0-1-v1.log", batchHead): "0-1-v1.log: not a file or directory of Kafka's; it looks like a " +
+			"segment of Redpanda, whose format is another one",
+		write("carved.bin", batchHead): "carved.bin: not a file or directory of Kafka's; it looks like a segment by its " +
+			"first bytes, though not by its name; " +
 			"add --base-offset N to read it as one (its first batch says 7)",
-		"empty":    "empty: not a file or directory of Kafka's; it looks like an empty directory",
-		"redpanda": "redpanda: not a file or directory of Kafka's; it looks like a directory of Redpanda's, whose format is another one",
-		"host":     "host: not a file or directory of Kafka's; it looks like a directory that holds log directories; name those: host/data1 host/data2",
-		"photos":   "photos: not a file or directory of Kafka's; it looks like a directory of other things: a.jpg b.jpg",
-		"missing":  "missing: no such file or directory",
-		"":         "an empty path leads nowhere; is a variable unset?",
+		"empty": "empty: not a file or directory of Kafka's; it looks like an empty directory",
+		"redpanda": "redpanda: not a file or directory of Kafka's; it looks like a directory of Redpanda's, whose format " +
+			"is another one",
+		"host": "host: not a file or directory of Kafka's; it looks like a directory that holds log directories; name " +
+			"those: host/data1 host/data2",
+		"photos":  "photos: not a file or directory of Kafka's; it looks like a directory of other things: a.jpg b.jpg",
+		"missing": "missing: no such file or directory",
+		"":        "an empty path leads nowhere; is a variable unset?",
 	} {
 		t.Chdir(root)
 		set := open(t, Options{}, name)
@@ -366,7 +380,8 @@ func TestUnreadableEntriesAreProblems(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(root, "orders-0"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "orders-0"), 0o755) })
 	set := open(t, Options{}, root)
-	if len(set.Problems) != 1 || !errors.Is(set.Problems[0], fs.ErrPermission) || len(set.Files()) != 1 || set.Partitions()[0].ListErr == nil {
+	if len(set.Problems) != 1 || !errors.Is(set.Problems[0], fs.ErrPermission) || len(set.Files()) != 1 ||
+		set.Partitions()[0].ListErr == nil {
 		t.Errorf("%v", set.Problems)
 	}
 }
@@ -375,7 +390,8 @@ func TestSeveralOperandsKeepTheirOrder(t *testing.T) {
 	root := broker(t)
 	set := open(t, Options{}, filepath.Join(root, "prices-0"), filepath.Join(root, "orders-9", base10+".log"),
 		filepath.Join(root, "orders-10"))
-	want := []string{"prices-0/" + base0 + ".log", "orders-9/" + base10 + ".log", "orders-10/" + base0 + ".log", "orders-10/leader-epoch-checkpoint"}
+	want := []string{"prices-0/" + base0 + ".log", "orders-9/" + base10 + ".log", "orders-10/" + base0 + ".log",
+		"orders-10/leader-epoch-checkpoint"}
 	var got []string
 	for _, f := range set.Files() {
 		rel, err := filepath.Rel(root, f.Display)

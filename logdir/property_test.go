@@ -11,20 +11,23 @@ import (
 	"kseg/format"
 )
 
-// TestEveryFileIsFoundOnce makes log directories of odd and proper names, and demands of Open what a verb relies on: every
-// file of a partition or beside them comes once, in dump order; the logs with an offset are the segments, linked in order.
+// TestEveryFileIsFoundOnce makes log directories of odd and proper names, and demands of Open what a verb relies on:
+// every file of a partition or beside them comes once, in dump order; the logs with an offset are the segments, linked
+// in order.
 func TestEveryFileIsFoundOnce(t *testing.T) {
 	fileName := rapid.OneOf(
 		rapid.StringMatching(`[0-9]{1,20}\.(log|index|timeindex|txnindex|snapshot)(\.(deleted|swap|cleaned))?`),
 		rapid.StringMatching(`[0-9]{20}-[0-9]{10}\.checkpoint`),
-		rapid.SampledFrom([]string{"leader-epoch-checkpoint", "partition.metadata", "quorum-state", "x.log", "notes", ".hidden"}))
+		rapid.SampledFrom([]string{"leader-epoch-checkpoint", "partition.metadata", "quorum-state", "x.log", "notes",
+			".hidden"}))
 	dirName := rapid.StringMatching(`[a-c._-]{1,3}-[0-9]{1,3}(\.[0-9a-f]{4}-(delete|future|stray))?`)
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(root, "logs")
 		must(t, err)
 		want := []string{"meta.properties"}
-		for name, files := range rapid.MapOfN(dirName, rapid.SliceOfNDistinct(fileName, 0, 12, rapid.ID), 0, 4).Draw(rt, "tree") {
+		for name, files := range rapid.MapOfN(dirName, rapid.SliceOfNDistinct(fileName, 0, 12, rapid.ID), 0, 4).Draw(rt,
+			"tree") {
 			must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 			for _, file := range files {
 				want = append(want, filepath.Join(name, file))

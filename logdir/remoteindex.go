@@ -10,8 +10,8 @@ import (
 	"kseg/format"
 )
 
-// remoteIndexes makes the files of a cache of remote segments' indexes operands of their own: they belong to no log that is there. It is
-// false for another directory.
+// remoteIndexes makes the files of a cache of remote segments' indexes operands of their own: they belong to no log
+// that is there. It is false for another directory.
 func (o *opener) remoteIndexes(arg string, entries []fs.DirEntry) bool {
 	path, err := filepath.Abs(arg)
 	if err != nil || !format.SkippedDir(filepath.Base(path)) {
@@ -37,7 +37,8 @@ func (o *opener) remoteIndexes(arg string, entries []fs.DirEntry) bool {
 	return len(files) > 0
 }
 
-// takeRemoteBase takes the base offset from a name as RemoteLogIndexCache gives it: <base offset>_<segment's id>.<extension>.
+// takeRemoteBase takes the base offset from a name as RemoteLogIndexCache gives it: <base offset>_<segment's
+// id>.<extension>.
 func (f *File) takeRemoteBase() {
 	base, rest, ok := strings.Cut(f.Name.Plain(), "_")
 	id, _, _ := strings.Cut(rest, ".")

@@ -36,8 +36,8 @@ func (s *Set) weighed() []weighed {
 	return all
 }
 
-// Sample leaves partitions in the set that have at least the fraction of the bytes together, chosen by chance; the same ones
-// for the same seed and names. It returns how many are left, of how many.
+// Sample leaves partitions in the set that have at least the fraction of the bytes together, chosen by chance; the same
+// ones for the same seed and names. It returns how many are left, of how many.
 func (s *Set) Sample(fraction float64, seed int64) (left, all int) {
 	parts := s.weighed()
 	var total int64
@@ -65,12 +65,13 @@ func lot(p *Partition, seed int64) uint64 {
 	return h.Sum64()
 }
 
-// Shard leaves the ith of n shards in the set, counted from 1, so that n machines read everything once: each partition is
-// in exactly one shard, and their bytes are about the same. It depends on the names and sizes of the files alone, so it is
-// the same wherever the same files are. The state files of log directories, and files given alone, are in the first.
+// Shard leaves the ith of n shards in the set, counted from 1, so that n machines read everything once: each partition
+// is in exactly one shard, and their bytes are about the same. It depends on the names and sizes of the files alone, so
+// it is the same wherever the same files are. The state files of log directories, and files given alone, are in the
+// first.
 //
-// The largest partition left goes to the shard that has the least (Graham's rule): no shard has more than 4/3 of the best
-// possible maximum.
+// The largest partition left goes to the shard that has the least (Graham's rule): no shard has more than 4/3 of the
+// best possible maximum.
 func (s *Set) Shard(i, n int) {
 	all := s.weighed()
 	slices.SortStableFunc(all, func(a, b weighed) int {

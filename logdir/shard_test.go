@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShards: for any number of shards each partition is in exactly one, the state files are in the first, and no shard has
-// more than Graham's bound.
+// TestShards: for any number of shards each partition is in exactly one, the state files are in the first, and no shard
+// has more than Graham's bound.
 func TestShards(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		root, err := os.MkdirTemp(t.TempDir(), "shard")
@@ -24,7 +24,8 @@ func TestShards(t *testing.T) {
 			name := fmt.Sprintf("t%d-%d", i%3, i)
 			sizes[name] = rapid.SampledFrom([]int64{0, 1, 79, 5000, 5000, 70_000, 1 << 20}).Draw(rt, name)
 			log := filepath.Join(root, name, "00000000000000000000.log")
-			if os.Mkdir(filepath.Dir(log), 0o755) != nil || os.WriteFile(log, nil, 0o644) != nil || os.Truncate(log, sizes[name]) != nil {
+			if os.Mkdir(filepath.Dir(log), 0o755) != nil || os.WriteFile(log, nil, 0o644) != nil ||
+				os.Truncate(log, sizes[name]) != nil {
 				rt.Fatal("the directory could not be written")
 			}
 		}

@@ -69,8 +69,8 @@ func (s *Seen) First(u Usage) Usage {
 // Usage is what du counts for the file's name.
 func (f *File) Usage() Usage { return f.own }
 
-// Irregular says why the file cannot be read as one: it is a pipe, a device, a socket, or the disk does not tell. It is nil for
-// regular files.
+// Irregular says why the file cannot be read as one: it is a pipe, a device, a socket, or the disk does not tell. It is
+// nil for regular files.
 func (f *File) Irregular() error {
 	if f.denied != nil {
 		return f.denied
@@ -81,8 +81,8 @@ func (f *File) Irregular() error {
 	return fmt.Errorf("%s: %s; copy its bytes to a regular file to read them", f.Display, modeSentence(f.mode))
 }
 
-// UsageBelow is what du counts for a directory and all that lies below it. Links are not followed. What vanishes meanwhile is
-// not counted; what cannot be listed is a problem.
+// UsageBelow is what du counts for a directory and all that lies below it. Links are not followed. What vanishes
+// meanwhile is not counted; what cannot be listed is a problem.
 func UsageBelow(dir string, seen *Seen) (sum Usage, problems []Problem) {
 	// The function returns no error, so there is none of the walk.
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

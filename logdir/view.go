@@ -20,8 +20,8 @@ import (
 // lost the bytes that were being read. Beside a live broker that is everyday life: retention, compaction, truncation.
 var ErrVanished = errors.New("changed since it was found")
 
-// FaultError means that bytes of a file could not be read. It unwraps to ErrVanished if the file has become shorter or another,
-// else to what the device said.
+// FaultError means that bytes of a file could not be read. It unwraps to ErrVanished if the file has become shorter or
+// another, else to what the device said.
 type FaultError struct {
 	Display string
 	Pos     int64 // the byte that was asked for; the whole page is gone
@@ -37,10 +37,12 @@ func (e *FaultError) Error() string {
 		return fmt.Sprintf("%s: %v: byte %d is gone; the file had %d bytes and has %d now. A broker truncates and deletes "+
 			"files it has open; run again to read what is left", e.Display, ErrVanished, e.Pos, e.Mapped, e.Now)
 	case e.Err == nil:
-		return fmt.Sprintf("%s: byte %d could not be read from memory, though the file has it: no memory was free, or it changed; run again, "+
+		return fmt.Sprintf("%s: byte %d could not be read from memory, though the file has it: no memory was free, or it "+
+			"changed; run again, "+
 			"or on a copy", e.Display, e.Pos)
 	case errors.Is(e.Err, syscall.EIO):
-		return fmt.Sprintf("%s: byte %d cannot be read: %v: the device fails there (see dmesg); copy what can be read with ddrescue or the "+
+		return fmt.Sprintf("%s: byte %d cannot be read: %v: the device fails there (see dmesg); copy what can be read "+
+			"with ddrescue or the "+
 			"like and read the copy", e.Display, e.Pos, e.Err)
 	}
 	return fmt.Sprintf("%s: byte %d cannot be read: %v", e.Display, e.Pos, e.Err)
@@ -71,20 +73,21 @@ type mapping struct {
 	resident []byte
 }
 
-// View maps the file into memory and calls fn with its bytes. They are read-only (writing to them is a fault), are shared
-// by all Views running on the file, and must not be used after fn returns: what is kept must be copied. Views may nest and
-// run in parallel; every goroutine that touches the bytes must do so inside a View call of its own, because the guard
-// below holds for one goroutine. An empty file gives an empty slice.
+// View maps the file into memory and calls fn with its bytes. They are read-only (writing to them is a fault), are
+// shared by all Views running on the file, and must not be used after fn returns: what is kept must be copied. Views
+// may nest and run in parallel; every goroutine that touches the bytes must do so inside a View call of its own,
+// because the guard below holds for one goroutine. An empty file gives an empty slice.
 //
 // If the file loses bytes while fn reads them, or the device fails, View returns a *FaultError instead of crashing,
 // whatever code touched the byte: a checksum, a copy, a decompressor. Any other panic of fn becomes a *PanicError. Lost
-// bytes of the page that the file now ends in read as zeros without a fault, so the last View returns a *FaultError also if
-// the file is shorter than it was, unless fn had an error of its own.
+// bytes of the page that the file now ends in read as zeros without a fault, so the last View returns a *FaultError
+// also if the file is shorter than it was, unless fn had an error of its own.
 //
-// The length is that of the first View of the File: a later one shows no more, though a broker has appended since, so that all
-// that is held against each other is of one moment. It is a *FaultError if the file has become shorter.
+// The length is that of the first View of the File: a later one shows no more, though a broker has appended since, so
+// that all that is held against each other is of one moment. It is a *FaultError if the file has become shorter.
 //
-// If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not called.
+// If the file is gone, or another has taken its place since it was found, the error wraps ErrVanished and fn is not
+// called.
 func (f *File) View(fn func(b []byte) error) (err error) {
 	m, err := f.acquire()
 	if err != nil {
@@ -98,17 +101,17 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 	return Guard(f.Display, func() error { return fn(m.data) })
 }
 
-// DataEnd is the position from which on the file has nothing but a hole, its length if it does not end in one. It must be
-// called inside a View.
+// DataEnd is the position from which on the file has nothing but a hole, its length if it does not end in one. It must
+// be called inside a View.
 func (f *File) DataEnd() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mapping.dataEnd
 }
 
-// Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes that are
-// looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. The error is a *FaultError,
-// before whose Pos dst is filled.
+// Read copies the bytes from pos on into dst. It must be called inside a View, whose bytes it leaves alone: for bytes
+// that are looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. The error is a
+// *FaultError, before whose Pos dst is filled.
 func (f *File) Read(dst []byte, pos int64) error {
 	if f.gentle != nil {
 		f.gentle.pay(len(dst))
@@ -139,11 +142,12 @@ type PanicError struct {
 
 // Error says where, and whose fault it is.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("%s: internal error: %v. This is a fault of kseg, not of your files; please report it", e.Place, e.Value)
+	return fmt.Sprintf("%s: internal error: %v. This is a fault of kseg, not of your files; please report it", e.Place,
+		e.Value)
 }
 
-// Guard runs fn and turns a panic of it into an error: a *FaultError if a mapped byte could not be read, of whatever file, else
-// a *PanicError. Every goroutine needs one, since none can catch another's.
+// Guard runs fn and turns a panic of it into an error: a *FaultError if a mapped byte could not be read, of whatever
+// file, else a *PanicError. Every goroutine needs one, since none can catch another's.
 func Guard(place string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -315,8 +319,8 @@ func (f *File) openAny() (*handle, int64, error) {
 	return file, info.Size(), nil
 }
 
-// openPath opens what the path leads to, if that is a regular file. It never waits for the other end of a pipe, and leaves the
-// access time alone where the kernel allows it.
+// openPath opens what the path leads to, if that is a regular file. It never waits for the other end of a pipe, and
+// leaves the access time alone where the kernel allows it.
 func (f *File) openPath() (*handle, fs.FileInfo, error) {
 	if err := f.Irregular(); err != nil {
 		return nil, nil, err
@@ -338,7 +342,8 @@ func (f *File) openPath() (*handle, fs.FileInfo, error) {
 	}
 	if !info.Mode().IsRegular() {
 		file.Close()
-		return nil, nil, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
+		return nil, nil, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display,
+			ErrVanished)
 	}
 	return file, info, nil
 }

@@ -95,7 +95,8 @@ func TestMappingIsReadOnly(t *testing.T) {
 	}
 }
 
-// touches are ways of reading a mapping that do not go through a plain index expression: assembly, the runtime, decoders.
+// touches are ways of reading a mapping that do not go through a plain index expression: assembly, the runtime,
+// decoders.
 var touches = map[string]func(b, target []byte){
 	"index":  func(b, _ []byte) { sink += int(b[len(b)-1]) },
 	"copy":   func(b, to []byte) { copy(to, b) },
@@ -126,7 +127,8 @@ var (
 	text string
 )
 
-// compressed returns bytes that the touch of that name reads to their end: compressed noise for a decoder, zeros for others.
+// compressed returns bytes that the touch of that name reads to their end: compressed noise for a decoder, zeros for
+// others.
 func compressed(t *testing.T, name string, plain []byte) []byte {
 	var out bytes.Buffer
 	var w io.WriteCloser
@@ -313,7 +315,8 @@ func TestViewOfAFileThatIsGoneOrReplaced(t *testing.T) {
 	t.Run("renamed by retention", func(t *testing.T) {
 		f := openFile(t, []byte("x"))
 		must(t, os.Rename(f.Path, f.Path+".deleted"))
-		if err := view(f); !errors.Is(err, ErrVanished) || !strings.Contains(err.Error(), "renamed it to 00000000000000000000.log.deleted") {
+		if err := view(f); !errors.Is(err, ErrVanished) || !strings.Contains(err.Error(),
+			"renamed it to 00000000000000000000.log.deleted") {
 			t.Fatal(err)
 		}
 	})
@@ -364,7 +367,8 @@ func TestReadSmall(t *testing.T) {
 		t.Fatalf("%q, %v", b, err)
 	}
 	must(t, os.Truncate(f.Path, MostSmall+1))
-	if _, err := f.ReadSmall(); !errors.Is(err, format.ErrTooLarge) || !strings.Contains(err.Error(), "it has 67108865 bytes") {
+	if _, err := f.ReadSmall(); !errors.Is(err, format.ErrTooLarge) || !strings.Contains(err.Error(),
+		"it has 67108865 bytes") {
 		t.Fatal(err)
 	}
 	must(t, os.Truncate(f.Path, 0))
@@ -413,7 +417,8 @@ func TestReadOfALostEnd(t *testing.T) {
 		return f.Read(make([]byte, 4000), 3000)
 	})
 	var fault *FaultError
-	if !errors.As(err, &fault) || !errors.Is(err, ErrVanished) || fault.Pos != 5000 || fault.Mapped != 10000 || fault.Now != 5000 {
+	if !errors.As(err, &fault) || !errors.Is(err, ErrVanished) || fault.Pos != 5000 || fault.Mapped != 10000 ||
+		fault.Now != 5000 {
 		t.Errorf("got %v", err)
 	}
 }

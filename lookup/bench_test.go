@@ -11,8 +11,8 @@ import (
 	"kseg/logdir"
 )
 
-// benchPartition is the partition with one segment in the folder KSEG_BENCH, or one of 256 MiB in batches of 16 KB that is
-// made here: a file with holes where the records would be.
+// benchPartition is the partition with one segment in the folder KSEG_BENCH, or one of 256 MiB in batches of 16 KB that
+// is made here: a file with holes where the records would be.
 func benchPartition(b *testing.B) *Partition {
 	dir := os.Getenv("KSEG_BENCH")
 	if dir == "" {
@@ -58,8 +58,8 @@ func bareWalk(log []byte) (batches int64, lastOffset int64) {
 	}
 }
 
-// BenchmarkTranslate is LogSegment.translateOffset for random offsets of a warm segment. The real one takes some 9 µs, as
-// Kafka's own class says of itself when it is timed on the same machine.
+// BenchmarkTranslate is LogSegment.translateOffset for random offsets of a warm segment. The real one takes some 9 µs,
+// as Kafka's own class says of itself when it is timed on the same machine.
 func BenchmarkTranslate(b *testing.B) {
 	p := benchPartition(b)
 	err := p.view(b.Context(), p.Segments[0], func(s *Segment) error {
@@ -79,8 +79,8 @@ func BenchmarkTranslate(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep is a sweep over all offsets of a segment, from mapping the file to the curve, as a multiple of one bare
-// walk over the same headers.
+// BenchmarkSweep is a sweep over all offsets of a segment, from mapping the file to the curve, as a multiple of one
+// bare walk over the same headers.
 func BenchmarkSweep(b *testing.B) {
 	p := benchPartition(b)
 	bare := func() error {
@@ -110,7 +110,8 @@ func TestTranslateDoesNotAllocate(t *testing.T) {
 	for base := int64(0); base < 100; base += 5 {
 		pos := int64(len(log))
 		log = appendBatch(log, base, 4, 5, 1, 100)
-		batches = append(batches, format.BatchRef{Pos: pos, Size: int64(len(log)) - pos, BaseOffset: base, LastOffset: base + 4})
+		batches = append(batches, format.BatchRef{Pos: pos, Size: int64(len(log)) - pos, BaseOffset: base,
+			LastOffset: base + 4})
 	}
 	s := NewSegment(0, log, buildIndex(0, 500, batches), nil, false, 1<<20)
 	if n := testing.AllocsPerRun(100, func() { s.Translate(77) }); n != 0 {

@@ -66,8 +66,8 @@ func (d *Density) SameCost(o *Density) bool {
 	return a == b && d.Regime == o.Regime && d.PerAppend == o.PerAppend
 }
 
-// Density measures the partition's indexes as they are and as each of the intervals would make them, in one pass over the
-// logs. The first row is the files' own.
+// Density measures the partition's indexes as they are and as each of the intervals would make them, in one pass over
+// the logs. The first row is the files' own.
 func (p *Partition) Density(ctx context.Context, intervals []int64, progress Progress) ([]*Density, error) {
 	rows, err := p.measureDensity(ctx, intervals, progress)
 	if err != nil {
@@ -159,8 +159,8 @@ func (m *densityMeter) measure(ctx context.Context, seg *logdir.Segment) error {
 	})
 }
 
-// batchTaker returns a taker of batches that notes the sizes of those with another behind them: whether a batch is indexed
-// depends on what lies before it.
+// batchTaker returns a taker of batches that notes the sizes of those with another behind them: whether a batch is
+// indexed depends on what lies before it.
 func (m *densityMeter) batchTaker() func(format.BatchRef) {
 	before := int64(-1)
 	return func(b format.BatchRef) {
@@ -176,7 +176,8 @@ func (m *densityMeter) batchTaker() func(format.BatchRef) {
 
 // add sweeps a segment through the index that s has now.
 func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
-	one := &SegmentSweep{Base: s.Base, Active: seg.Next == nil, Survey: survey, Entries: int64(s.Index.Len()), Curve: NewCurve(s.Base)}
+	one := &SegmentSweep{Base: s.Base, Active: seg.Next == nil, Survey: survey, Entries: int64(s.Index.Len()),
+		Curve: NewCurve(s.Base)}
 	one.LastOffset = lastOffset(seg, &survey)
 	one.Sweep = s.Sweep(one.LastOffset, survey.Batches, one.Curve.Add)
 	// Of the curves only the worst is shown, so that only it is kept.
@@ -200,7 +201,8 @@ func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
 }
 
 func (m *densityMeter) density(row *densityRow) *Density {
-	d := &Density{Path: m.p.Display, Topic: m.p.Topic, Partition: m.p.Name, Supposed: row.supposed, Totals: total(row.segments), LogBytes: m.logBytes,
+	d := &Density{Path: m.p.Display, Topic: m.p.Topic, Partition: m.p.Name, Supposed: row.supposed,
+		Totals: total(row.segments), LogBytes: m.logBytes,
 		SmallestBatch: m.smallest, LargestBatch: m.largest, fingerprint: sha256.Sum256(row.hash)}
 	d.Interval = m.p.interval(row.supposed, &m.evidence)
 	if row.supposed < 0 {

@@ -72,8 +72,8 @@ type Comparison struct {
 	inDirs map[string]*Density // by name, the first of those in log directories
 }
 
-// Add adds the rows of a partition. Its own index is compared with that of the first partition that was an operand too, or,
-// if it lies in a log directory, with that of the partition of its name in a directory before.
+// Add adds the rows of a partition. Its own index is compared with that of the first partition that was an operand too,
+// or, if it lies in a log directory, with that of the partition of its name in a directory before.
 func (c *Comparison) Add(p *Partition, rows []*Density) {
 	own := rows[0]
 	switch first := c.inDirs[p.Name]; {
@@ -108,8 +108,8 @@ func (c *Comparison) SideBySide() bool {
 	return slices.ContainsFunc(c.Rows, func(d *Density) bool { return d.Against != nil })
 }
 
-// Differs reports whether any two partitions that are compared differ in cost; where none are, whether any what-if differs from
-// what is on disk.
+// Differs reports whether any two partitions that are compared differ in cost; where none are, whether any what-if
+// differs from what is on disk.
 func (c *Comparison) Differs() bool {
 	rows := slices.DeleteFunc(c.own(), func(d *Density) bool { return d.Against == nil })
 	if len(rows) == 0 {
@@ -121,8 +121,10 @@ func (c *Comparison) Differs() bool {
 // DensityColumns head the table.
 var DensityColumns = []render.Column{
 	{Name: "path"}, {Name: "interval", Right: true}, {Name: "segments", Right: true}, {Name: "batches", Right: true},
-	{Name: "mean batch", Right: true}, {Name: "entries", Right: true}, {Name: "per batch", Right: true}, {Name: "bytes/entry", Right: true},
-	{Name: "regime"}, {Name: "scan mean", Right: true}, {Name: "max", Right: true}, {Name: "hops mean", Right: true}, {Name: "max", Right: true},
+	{Name: "mean batch", Right: true}, {Name: "entries", Right: true}, {Name: "per batch", Right: true},
+	{Name: "bytes/entry", Right: true},
+	{Name: "regime"}, {Name: "scan mean", Right: true}, {Name: "max", Right: true}, {Name: "hops mean", Right: true},
+	{Name: "max", Right: true},
 	{Name: "compared"},
 }
 
@@ -149,7 +151,8 @@ func (d *Density) cells(th render.Theme) []string {
 	case Cliff:
 		regime = th.Bad(regime)
 	}
-	return []string{render.Escaped(d.Path), d.intervalCell(), fmt.Sprint(d.Segments), fmt.Sprint(d.Batches), mean(d.meanBatch()),
+	return []string{render.Escaped(d.Path), d.intervalCell(), fmt.Sprint(d.Segments), fmt.Sprint(d.Batches),
+		mean(d.meanBatch()),
 		fmt.Sprint(d.Entries), decimal(d.perBatch()), perEntry, regime, mean(d.MeanBytes), fmt.Sprint(d.MaxBytes),
 		decimal(d.MeanHops), fmt.Sprint(d.MaxHops)}
 }
@@ -281,7 +284,8 @@ func (c *Comparison) plateaus() []string {
 		}
 	}
 	if len(found) > 3 {
-		return []string{"Where the regime is plateau, batches are larger than the interval: every batch but the first of a segment is " +
+		return []string{"Where the regime is plateau, batches are larger than the interval: every batch but the first of " +
+			"a segment is " +
 			"indexed, and a smaller interval adds nothing."}
 	}
 	var out []string
@@ -297,7 +301,8 @@ func (c *Comparison) plateaus() []string {
 		case n > 1:
 			than = "intervals " + strings.Join(p.intervals[:n-1], ", ") + " and " + p.intervals[n-1]
 		}
-		out = append(out, fmt.Sprintf("Batches (%s) are larger than %s: every batch but the first of a segment is indexed, and a smaller "+
+		out = append(out, fmt.Sprintf("Batches (%s) are larger than %s: every batch but the first of a segment is "+
+			"indexed, and a smaller "+
 			"interval adds nothing.", size, than))
 	}
 	return out
@@ -312,7 +317,8 @@ func (d *Density) sentences() []string {
 			interval = fmt.Sprintf("Interval %d", d.Supposed)
 		}
 		if d.Missing == 0 {
-			out = append(out, fmt.Sprintf("%s: %s is larger than the segments: no batch is indexed, and look-ups scan from the start.", d.Path, interval))
+			out = append(out, fmt.Sprintf("%s: %s is larger than the segments: no batch is indexed, and look-ups scan from "+
+				"the start.", d.Path, interval))
 		}
 	}
 	if d.Missing > 0 {
@@ -332,12 +338,14 @@ func (d *Density) sentences() []string {
 // gainSentence says what a rebuild would make of an index of one entry an append.
 func (d *Density) gainSentence() string {
 	g := d.Gain
-	text := fmt.Sprintf("%s: the index was written one entry an append, as brokers before 4.0.1 do. A rebuild (kseg verify --rebuild, or a "+
+	text := fmt.Sprintf("%s: the index was written one entry an append, as brokers before 4.0.1 do. A rebuild (kseg "+
+		"verify --rebuild, or a "+
 		"broker's recovery) with interval %d", d.Path, g.Supposed)
 	if g.MeanBytes >= d.MeanBytes {
 		return text + fmt.Sprintf(" would gain nothing: %d entries for %d.", g.Entries, d.Entries)
 	}
-	return text + fmt.Sprintf(" has %d entries for %d: the mean scan goes from %s to %s bytes, the longest from %d to %d.", g.Entries, d.Entries,
+	return text + fmt.Sprintf(" has %d entries for %d: the mean scan goes from %s to %s bytes, the longest from %d to %d.",
+		g.Entries, d.Entries,
 		mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes)
 }
 
@@ -356,7 +364,8 @@ func (c *Comparison) twins() []string {
 			}
 		}
 		if n := len(same); n > 1 {
-			out = append(out, fmt.Sprintf("The offset indexes of %s and %s are the same, byte for byte.", strings.Join(same[:n-1], ", "), same[n-1]))
+			out = append(out, fmt.Sprintf("The offset indexes of %s and %s are the same, byte for byte.",
+				strings.Join(same[:n-1], ", "), same[n-1]))
 		}
 	}
 	return out
@@ -368,7 +377,8 @@ func (c *Comparison) maps() string {
 	for _, d := range c.own() {
 		maps += d.Maps()
 	}
-	text := fmt.Sprintf("A broker maps 2 files a segment: %s here, of vm.max_map_count %d (%.1f%%).", render.Plural(maps, "map", "maps"), c.MaxMapCount,
+	text := fmt.Sprintf("A broker maps 2 files a segment: %s here, of vm.max_map_count %d (%.1f%%).",
+		render.Plural(maps, "map", "maps"), c.MaxMapCount,
 		float64(maps)/float64(c.MaxMapCount)*100)
 	if maps > c.MaxMapCount {
 		text += " That is more than the kernel allows: the broker would die of it."
@@ -379,7 +389,8 @@ func (c *Comparison) maps() string {
 // ruleSentence names the writer that what-ifs are modelled on.
 func (c *Comparison) ruleSentence() string {
 	if slices.ContainsFunc(c.Rows, func(d *Density) bool { return d.Supposed >= 0 }) {
-		return "An interval's row is modelled as brokers from 4.0.1 on write: at most one entry a batch, no restart in between."
+		return "An interval's row is modelled as brokers from 4.0.1 on write: at most one entry a batch, no restart in " +
+			"between."
 	}
 	return "Rule: at most one entry a batch (4.0.1 and later), unless said otherwise."
 }
@@ -390,7 +401,8 @@ func (c *Comparison) Plot() *Plot {
 	if len(c.Rows) > most {
 		return nil
 	}
-	p := &Plot{Title: "bytes scanned over offsets, in the costliest segment", Axis: "offset, from the segment's base on", Last: -1}
+	p := &Plot{Title: "bytes scanned over offsets, in the costliest segment", Axis: "offset, from the segment's base on",
+		Last: -1}
 	for _, d := range c.Rows {
 		s := d.Curve
 		if s.Curve == nil || s.LastOffset < s.Base {
@@ -400,7 +412,8 @@ func (c *Comparison) Plot() *Plot {
 		if d.Supposed >= 0 {
 			name += fmt.Sprintf(", interval %d", d.Supposed)
 		}
-		p.Series = append(p.Series, Series{Name: fmt.Sprintf("%s (segment %d)", name, s.Base), Curve: s.Curve, Bound: s.Bound, Shift: s.Base})
+		p.Series = append(p.Series, Series{Name: fmt.Sprintf("%s (segment %d)", name, s.Base), Curve: s.Curve, Bound: s.Bound,
+			Shift: s.Base})
 		p.Last = max(p.Last, s.LastOffset-s.Base)
 	}
 	if len(p.Series) == 0 {

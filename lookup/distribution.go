@@ -12,8 +12,8 @@ type Distribution struct {
 // histogramBuckets bounds the memory of a histogram, whatever is counted.
 const histogramBuckets = 1 << 16
 
-// histogram counts weighted values from 0 up in buckets whose width doubles until the largest fits. If that was needed, the
-// quantiles are found exactly by counting the same values a second time, inside the two buckets that hold them.
+// histogram counts weighted values from 0 up in buckets whose width doubles until the largest fits. If that was needed,
+// the quantiles are found exactly by counting the same values a second time, inside the two buckets that hold them.
 type histogram struct {
 	shift  uint // the width of a bucket is 1 << shift
 	counts []int64

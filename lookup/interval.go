@@ -48,12 +48,13 @@ type Interval struct {
 	PerAppend   bool // the entries are one an append, which tells nothing of the interval
 }
 
-// interval chooses by the sources: what the caller supposes, what the topic is set to, what the entries tell, the default.
-// Of a range of intervals that all explain the entries it takes the default if that is one of them, else the largest power
-// of two, as people set them, else the smallest.
+// interval chooses by the sources: what the caller supposes, what the topic is set to, what the entries tell, the
+// default. Of a range of intervals that all explain the entries it takes the default if that is one of them, else the
+// largest power of two, as people set them, else the smallest.
 func (p *Partition) interval(supposed int64, e *evidence) Interval {
 	least, most, ok := e.Range()
-	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok, PerAppend: e.PerAppend > 0}
+	out := Interval{Bytes: DefaultInterval, Source: FromDefault, Least: least, Most: most, Known: ok,
+		PerAppend: e.PerAppend > 0}
 	switch {
 	case supposed >= 0:
 		out.Bytes, out.Source = supposed, FromFlag
@@ -101,8 +102,8 @@ func (i Interval) span() string {
 	return fmt.Sprintf("%d … %d", i.Least, i.Most)
 }
 
-// bound is the most that a look-up may have to scan, in bytes: an interval without an entry, and the batch that went over
-// it; and never more than the segment has.
+// bound is the most that a look-up may have to scan, in bytes: an interval without an entry, and the batch that went
+// over it; and never more than the segment has.
 func (i Interval) bound(s *Survey) int64 {
 	return min(satAdd(i.Bytes, s.LargestBatch), s.LogSize)
 }

@@ -106,7 +106,8 @@ func truthOffset(t *TimedRecord) int64 {
 }
 
 var outcomeNames = [...]string{
-	Found: "found", AtEnd: "at-end", BelowStart: "below-start", BeyondEnd: "beyond-end", Nothing: "nothing", Failed: "failed", Remote: "remote",
+	Found: "found", AtEnd: "at-end", BelowStart: "below-start", BeyondEnd: "beyond-end", Nothing: "nothing",
+	Failed: "failed", Remote: "remote",
 }
 
 // appendIndexStep appends the search in an index. The position of a time index's entry is the offset that it holds.
@@ -145,9 +146,12 @@ func appendDistribution(o *render.Obj, name string, d Distribution) {
 
 // SweepCSV and DensityCSV are the columns of -o csv, by the names of JSON.
 var (
-	SweepCSV = []string{"partition", "segment", "offsets", "batches", "entries", "interval", "bytes_scanned.mean", "bytes_scanned.p50",
-		"bytes_scanned.p99", "bytes_scanned.max", "header_hops.mean", "header_hops.p50", "header_hops.p99", "header_hops.max", "worst_offset",
+	SweepCSV = []string{"partition", "segment", "offsets", "batches", "entries", "interval", "bytes_scanned.mean",
+		"bytes_scanned.p50",
+		"bytes_scanned.p99", "bytes_scanned.max", "header_hops.mean", "header_hops.p50", "header_hops.p99", "header_hops.max",
+		"worst_offset",
 		"bound"}
-	DensityCSV = []string{"path", "interval", "rule", "segments", "batches", "mean_batch_bytes", "entries", "entries_per_batch",
+	DensityCSV = []string{"path", "interval", "rule", "segments", "batches", "mean_batch_bytes", "entries",
+		"entries_per_batch",
 		"bytes_per_entry", "regime", "bytes_scanned.mean", "bytes_scanned.max", "header_hops.mean", "header_hops.max", "maps"}
 )

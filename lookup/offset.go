@@ -22,7 +22,8 @@ const (
 	BeyondEnd          // OffsetOutOfRangeException: beyond the log end offset
 	Nothing            // there is no record to be had in the segments that were looked at
 	Failed             // the broker's reader throws
-	Remote             // OffsetMovedToTieredStorageException to a follower; for a consumer the broker reads from remote storage
+	// OffsetMovedToTieredStorageException to a follower; for a consumer the broker reads from remote storage
+	Remote
 )
 
 // Options say how to look up.
@@ -74,8 +75,8 @@ type IndexStep struct {
 	Search   format.Search
 	Key      int64 // of the entry found: offset or timestamp; without one, the base offset or −1
 	Value    int64 // position in the log, or the time entry's offset
-	// ZeroTail is the number of zero slots at the end of the file, StrayBytes what lies behind the last whole slot, Disorder
-	// the first slot that is not above the one before it, or −1.
+	// ZeroTail is the number of zero slots at the end of the file, StrayBytes what lies behind the last whole slot,
+	// Disorder the first slot that is not above the one before it, or −1.
 	ZeroTail, StrayBytes, Disorder int
 }
 
@@ -97,8 +98,8 @@ type Record struct {
 	Discarded           bool
 }
 
-// LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments behind it for
-// as long as nothing is found.
+// LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments behind it
+// for as long as nothing is found.
 func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (*Result, error) {
 	r, err := p.newResult()
 	if err != nil {
@@ -115,7 +116,8 @@ func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (
 	}
 	floor := p.floor(offset)
 	if floor < 0 {
-		r.note("Offset %d lies before segment %d: a broker would ask an earlier one, which is not among those looked at. The answer is what this "+
+		r.note("Offset %d lies before segment %d: a broker would ask an earlier one, which is not among those looked at. "+
+			"The answer is what this "+
 			"one would give.", offset, r.FirstBase)
 		floor = 0
 	}
@@ -152,7 +154,8 @@ func (p *Partition) newResult() (*Result, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
 	}
-	r := &Result{Partition: p, FirstBase: p.Segments[0].Base, LastBase: p.Segments[n-1].Base, Segments: n, Start: p.LogStart, End: -1}
+	r := &Result{Partition: p, FirstBase: p.Segments[0].Base, LastBase: p.Segments[n-1].Base, Segments: n,
+		Start: p.LogStart, End: -1}
 	if p.Segments[0].Prev == nil {
 		r.Start = max(p.LogStart, r.FirstBase)
 	}
@@ -186,7 +189,8 @@ func (r *Result) atEnd(ctx context.Context, offset int64) (bool, error) {
 	case end.err != nil:
 		r.note("After a clean start a broker would read the end of the log and fail: %v.", end.err)
 	case end.loaded != end.batches:
-		r.note("The last entry of the offset index leads nowhere: after a clean start a broker would take %d for the log end offset, "+
+		r.note("The last entry of the offset index leads nowhere: after a clean start a broker would take %d for the log "+
+			"end offset, "+
 			"though batches up to %d are there.", end.loaded, end.batches-1)
 	}
 	switch {
@@ -298,7 +302,8 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 			out.FirstAfter = rec.Offset
 		}
 		if keep {
-			out.List = append(out.List, Record{rec.Offset, rec.Timestamp, bytes.Clone(rec.Key), bytes.Clone(rec.Value), discarded})
+			out.List = append(out.List, Record{rec.Offset, rec.Timestamp, bytes.Clone(rec.Key), bytes.Clone(rec.Value),
+				discarded})
 		}
 	}
 	out.Err = s.reader.Err()
@@ -327,7 +332,8 @@ func (r *Result) finish(ctx context.Context, o Options) error {
 	return nil
 }
 
-// inferBytes bounds the partitions that are walked through only to find out which interval their indexes were written with.
+// inferBytes bounds the partitions that are walked through only to find out which interval their indexes were written
+// with.
 const inferBytes = 256 << 20
 
 // interval settles the interval: unless it is given, from the entries of the segments searched, and of the partition's
@@ -383,7 +389,8 @@ func (r *Result) note(format string, args ...any) {
 
 // noteRoom says what the zero slots are that the index of the active segment ends in.
 func (r *Result) noteRoom(x *IndexStep) {
-	r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.", x.File, zeroSlots(x))
+	r.note("%s ends in %s: room for entries to come, or the end that a crash left; not counted, as the writer would not.",
+		x.File, zeroSlots(x))
 }
 
 // explainIndex says what is odd about the offset index of a segment.
@@ -392,12 +399,14 @@ func (r *Result) explainIndex(t *Try) {
 	switch {
 	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
-		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts next, by "+
+		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts "+
+			"next, by "+
 			"recovering the segment.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
 		r.noteRoom(x)
 	case x.ZeroTail > 0:
-		r.note("%s ends in %s, which a broker takes for entries of offset %d: the search is led astray.", x.File, zeroSlots(x), t.Base)
+		r.note("%s ends in %s, which a broker takes for entries of offset %d: the search is led astray.", x.File,
+			zeroSlots(x), t.Base)
 	}
 	if x.Value < 0 && r.Time == nil {
 		r.note("The entry of %s gives the negative position %d; a broker reads from byte 0 then.", x.File, x.Value)
@@ -412,21 +421,25 @@ func zeroSlots(x *IndexStep) string {
 // explainSlots says what is odd about the slots of an index of either kind.
 func (r *Result) explainSlots(x *IndexStep) {
 	if x.StrayBytes > 0 {
-		r.note("%s has %s behind its last whole entry; a broker ignores them.", x.File, render.Plural(int64(x.StrayBytes), "stray byte", "stray bytes"))
+		r.note("%s has %s behind its last whole entry; a broker ignores them.", x.File, render.Plural(int64(x.StrayBytes),
+			"stray byte", "stray bytes"))
 	}
 	if x.Disorder >= 0 && !(x.ZeroTail > 0 && x.Disorder >= x.Entries-x.ZeroTail) {
-		r.note("%s is not sorted (entry %d is not above the one before): a binary search over it may land anywhere.", x.File, x.Disorder)
+		r.note("%s is not sorted (entry %d is not above the one before): a binary search over it may land anywhere.", x.File,
+			x.Disorder)
 	}
 }
 
 // explainScan says what is odd about the way from the entry to the batch.
 func (r *Result) explainScan(t *Try) {
 	if t.Inside != nil {
-		r.note("Byte %d, where the index entry leads, lies inside the batch at byte %d (offsets %d–%d): a broker takes what is there for a "+
+		r.note("Byte %d, where the index entry leads, lies inside the batch at byte %d (offsets %d–%d): a broker takes "+
+			"what is there for a "+
 			"batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
 	}
 	if t.Scan.Start > t.Survey.LogSize {
-		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds nothing there.",
+		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds "+
+			"nothing there.",
 			t.Scan.Start, t.Survey.LogSize)
 	}
 	if err := t.Scan.Err; err != nil {
@@ -435,13 +448,15 @@ func (r *Result) explainScan(t *Try) {
 	for _, h := range t.Survey.Holes {
 		missed := !t.Scan.Found || t.Linear != nil && t.Linear.Position != t.Scan.Hit.Position
 		if missed && (h.Kind != format.ZeroTail || !t.Active) {
-			r.note("The log of segment %d has %s at byte %d (%d bytes): run kseg verify.", t.Base, holeNames[h.Kind], h.Pos, h.Len)
+			r.note("The log of segment %d has %s at byte %d (%d bytes): run kseg verify.", t.Base, holeNames[h.Kind], h.Pos,
+				h.Len)
 		}
 	}
 }
 
 var holeNames = map[format.HoleKind]string{
-	format.TornTail: "the beginning of a batch and then its end", format.ZeroTail: "nothing but zeros from there on", format.Damage: "damage",
+	format.TornTail: "the beginning of a batch and then its end", format.ZeroTail: "nothing but zeros from there on",
+	format.Damage: "damage",
 }
 
 // exception names the class for the errors that have one of their own.
@@ -473,7 +488,8 @@ func (r *Result) explainLinear() {
 		return
 	}
 	if m := r.missed(); m != nil {
-		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %s): the broker's way does not lead there, its "+
+		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %s): the broker's way does not "+
+			"lead there, its "+
 			"answer is wrong.", r.Target, m.Position, offsets(*m))
 		return
 	}
@@ -481,11 +497,13 @@ func (r *Result) explainLinear() {
 		return
 	}
 	if try.Linear == nil {
-		r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.", r.Target, try.Scan.Hit.Position)
+		r.note("A scan of the whole log finds no batch for offset %d: what a broker takes for one at byte %d is none.",
+			r.Target, try.Scan.Hit.Position)
 		return
 	}
 	if first := try.Scan.Hit.BaseOffset; first > r.Target && r.Target >= r.FirstBase {
-		r.note("The log has no batch for %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on from %d.",
+		r.note("The log has no batch for %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on "+
+			"from %d.",
 			offsetRange(r.gapStart(), first-1), first)
 	}
 }

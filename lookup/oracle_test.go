@@ -12,7 +12,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// TestOracleReads asks the real classes again what testdata/reads.csv.gz holds. With KSEG_UPDATE it writes the file anew.
+// TestOracleReads asks the real classes again what testdata/reads.csv.gz holds. With KSEG_UPDATE it writes the file
+// anew.
 func TestOracleReads(t *testing.T) {
 	var args []string
 	for _, name := range readCases {

@@ -30,12 +30,13 @@ type Partition struct {
 	Gentle bool
 
 	maxBatchBytes int64
-	// stoppedCleanly: the broker has trimmed the last segment's indexes, and its next start takes all of their slots for entries.
+	// stoppedCleanly: the broker has trimmed the last segment's indexes, and its next start takes all of their slots for
+	// entries.
 	stoppedCleanly bool
 }
 
-// Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such as
-// a checkpoint given as an operand, becomes a problem of its own.
+// Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such
+// as a checkpoint given as an operand, becomes a problem of its own.
 func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Problem) {
 	var out []*Partition
 	var problems []logdir.Problem
@@ -69,7 +70,8 @@ func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Pr
 		p.useCheckpoints(&dirs)
 		if dir := p.LogDir(); !told[dir] {
 			told[dir] = true
-			problems = append(problems, dirs.Of(dir).Problems(format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint)...)
+			problems = append(problems, dirs.Of(dir).Problems(format.KindLogStartOffsetCheckpoint,
+				format.KindReplicationOffsetCheckpoint)...)
 		}
 	}
 	return out, problems
@@ -80,13 +82,15 @@ func newPartition(p *logdir.Partition) *Partition {
 		LogStart: -1, HighWatermark: -1, TopicInterval: -1}
 }
 
-// fromFile makes a partition of the segment that a file belongs to. Its directory is looked at too, since the index of the
-// last segment is used in another way than that of a closed one. Where it cannot be listed there are an error and a partition.
+// fromFile makes a partition of the segment that a file belongs to. Its directory is looked at too, since the index of
+// the last segment is used in another way than that of a closed one. Where it cannot be listed there are an error and a
+// partition.
 func fromFile(f *logdir.File) (*Partition, error) {
 	switch f.Kind() {
 	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
 	default:
-		return nil, fmt.Errorf("%s: %s; look-ups are made in a partition directory or a .log file", f.Display, f.Kind().ATitle())
+		return nil, fmt.Errorf("%s: %s; look-ups are made in a partition directory or a .log file", f.Display,
+			f.Kind().ATitle())
 	}
 	base, err := f.RequireBase()
 	if err != nil {
@@ -97,9 +101,11 @@ func fromFile(f *logdir.File) (*Partition, error) {
 		log = f
 	}
 	if log == nil {
-		return nil, fmt.Errorf("%s: there is no %s beside it, and an index without its log finds nothing", f.Display, f.Name.Sibling(format.KindLog))
+		return nil, fmt.Errorf("%s: there is no %s beside it, and an index without its log finds nothing", f.Display,
+			f.Name.Sibling(format.KindLog))
 	}
-	s := &logdir.Segment{Base: base, Log: log, Index: f.Sibling(format.KindOffsetIndex), TimeIndex: f.Sibling(format.KindTimeIndex)}
+	s := &logdir.Segment{Base: base, Log: log, Index: f.Sibling(format.KindOffsetIndex),
+		TimeIndex: f.Sibling(format.KindTimeIndex)}
 	known, err := inDirectory(f, log, base)
 	if known != nil {
 		s.Partition, s.Prev, s.Next = known.Partition, known.Prev, known.Next
@@ -107,15 +113,16 @@ func fromFile(f *logdir.File) (*Partition, error) {
 		p.Display, p.Segments = f.Display, []*logdir.Segment{s}
 		return p, err
 	}
-	p := &Partition{Name: f.Name.Raw, Display: f.Display, Segments: []*logdir.Segment{s}, LogStart: -1, HighWatermark: -1, TopicInterval: -1}
+	p := &Partition{Name: f.Name.Raw, Display: f.Display, Segments: []*logdir.Segment{s}, LogStart: -1, HighWatermark: -1,
+		TopicInterval: -1}
 	if d, ok := f.Dir(); ok {
 		p.Topic = d.Topic
 	}
 	return p, err
 }
 
-// inDirectory is the segment of a log among the others of its directory, or nil if a broker would not load it from there. The
-// error says why the directory could not be listed.
+// inDirectory is the segment of a log among the others of its directory, or nil if a broker would not load it from
+// there. The error says why the directory could not be listed.
 func inDirectory(f, log *logdir.File, base int64) (*logdir.Segment, error) {
 	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{base}})
 	if err != nil {
@@ -200,8 +207,9 @@ func (p *Partition) last() *logdir.Segment {
 
 // A logEnd is the log end offset as it can be found in the last segment.
 type logEnd struct {
-	// loaded is what a broker takes for it after a clean start (LogSegment.readNextOffset): it reads on from the last index
-	// entry, and takes the base offset of the segment if that leads nowhere. batches is the offset behind the last batch there is.
+	// loaded is what a broker takes for it after a clean start (LogSegment.readNextOffset): it reads on from the last
+	// index entry, and takes the base offset of the segment if that leads nowhere. batches is the offset behind the last
+	// batch there is.
 	loaded, batches int64
 	err             error // what a broker would throw when it reads there
 }

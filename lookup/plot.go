@@ -8,8 +8,8 @@ import (
 	"kseg/render"
 )
 
-// A Curve is bytes scanned over offsets, at a resolution that halves whenever the offsets no longer fit; each point keeps the
-// largest value of its offsets.
+// A Curve is bytes scanned over offsets, at a resolution that halves whenever the offsets no longer fit; each point
+// keeps the largest value of its offsets.
 type Curve struct {
 	first  int64
 	shift  uint    // a point stands for 1 << shift offsets

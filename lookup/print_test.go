@@ -91,7 +91,10 @@ func checkPrints(t *testing.T, style Style, r *Result, err error) {
 
 func checkText(t *testing.T, text []byte) {
 	t.Helper()
-	if !utf8.Valid(text) || strings.ContainsFunc(string(text), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+	if !utf8.Valid(text) || strings.ContainsFunc(string(text), func(r rune) bool {
+		return unicode.IsControl(r) &&
+			r != '\n'
+	}) {
 		t.Errorf("text that is not fit for a terminal: %q", text)
 	}
 	if strings.Contains(string(text), "%!") {
@@ -108,11 +111,12 @@ func checkRows(t *testing.T, columns []render.Column, rows [][]string) {
 	}
 }
 
-// TestOneSegmentAlone: a file is the segment that it is in its directory: closed or not, with its index, and bounded by its
-// checkpoints.
+// TestOneSegmentAlone: a file is the segment that it is in its directory: closed or not, with its index, and bounded by
+// its checkpoints.
 func TestOneSegmentAlone(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/segments-316/live/seg-live-0")
-	for name, active := range map[string]bool{"00000000000000000316.log": false, "00000000000000000948.log": true, "00000000000000000948.index": true} {
+	for name, active := range map[string]bool{"00000000000000000316.log": false, "00000000000000000948.log": true,
+		"00000000000000000948.index": true} {
 		set, err := logdir.Open([]string{filepath.Join(dir, name)}, logdir.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -129,8 +133,8 @@ func TestOneSegmentAlone(t *testing.T) {
 	}
 }
 
-// TestCheckpointsBound: the log start offset of the checkpoint hides what is still in the files, and the high watermark is
-// told.
+// TestCheckpointsBound: the log start offset of the checkpoint hides what is still in the files, and the high watermark
+// is told.
 func TestCheckpointsBound(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/logdirs")
 	set, err := logdir.Open([]string{filepath.Join(dir, "clean", "data2")}, logdir.Options{Topics: []string{"audit-log"}})

@@ -39,7 +39,8 @@ func drawLog(t *rapid.T, base int64) ([]byte, []format.BatchRef) {
 		last := next + rapid.Int64Range(0, 12).Draw(t, "offsets")
 		pos := int64(len(log))
 		log = appendBatch(log, next, int32(last-next), int32(last-next)+1, 1000+next, rapid.IntRange(0, 300).Draw(t, "body"))
-		batches = append(batches, format.BatchRef{Pos: pos, Size: int64(len(log)) - pos, BaseOffset: next, LastOffset: last, MaxTimestampMs: 1000 + next})
+		batches = append(batches, format.BatchRef{Pos: pos, Size: int64(len(log)) - pos, BaseOffset: next, LastOffset: last,
+			MaxTimestampMs: 1000 + next})
 		next = last + 1
 	}
 	return log, batches
@@ -62,7 +63,8 @@ func appendIndex(t *rapid.T, base, interval int64, batches []format.BatchRef) []
 	for len(batches) > 0 {
 		n := rapid.IntRange(1, min(6, len(batches))).Draw(t, "batches of the append")
 		if since > interval {
-			out = format.AppendOffsetEntry(out, base, format.OffsetEntry{Offset: batches[n-1].LastOffset, Position: int32(batches[0].Pos)})
+			out = format.AppendOffsetEntry(out, base, format.OffsetEntry{Offset: batches[n-1].LastOffset,
+				Position: int32(batches[0].Pos)})
 			since = 0
 		}
 		for _, b := range batches[:n] {
@@ -95,8 +97,8 @@ func drawSegment(t *rapid.T) (*Segment, []format.BatchRef) {
 	return NewSegment(base, log, index, nil, false, 1<<20), batches
 }
 
-// TestLookupIsLinearScan: for every offset the search finds the batch that a scan of the whole log finds, and its steps add
-// up.
+// TestLookupIsLinearScan: for every offset the search finds the batch that a scan of the whole log finds, and its steps
+// add up.
 func TestLookupIsLinearScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, batches := drawSegment(t)
@@ -104,7 +106,8 @@ func TestLookupIsLinearScan(t *testing.T) {
 		for offset := s.Base; offset < survey.NextOffset+3; offset++ {
 			want, ok := linear(batches, offset)
 			got := s.Translate(offset)
-			if got.Found != ok || ok && (got.Hit.Position != want.Pos || got.Hit.BaseOffset != want.BaseOffset || got.Hit.Size != want.Size) {
+			if got.Found != ok || ok && (got.Hit.Position != want.Pos || got.Hit.BaseOffset != want.BaseOffset ||
+				got.Hit.Size != want.Size) {
 				t.Fatalf("offset %d: %+v, a linear scan finds %+v, %v", offset, got, want, ok)
 			}
 			var hops []Hop
@@ -202,7 +205,8 @@ func TestSweepIsBruteForce(t *testing.T) {
 // TestDistributionIsSorting, with values so large that buckets have to be widened and looked into again.
 func TestDistributionIsSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Int64Range(0, rapid.SampledFrom([]int64{3, 70000, 1 << 30}).Draw(t, "largest")), 1, 300).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.Int64Range(0, rapid.SampledFrom([]int64{3, 70000, 1 << 30}).Draw(t, "largest")), 1,
+			300).Draw(t, "values")
 		weights := rapid.SliceOfN(rapid.Int64Range(1, 5), len(values), len(values)).Draw(t, "weights")
 		var h histogram
 		var all []int64
@@ -226,7 +230,8 @@ func TestDistributionIsSorting(t *testing.T) {
 // FuzzSegment: whatever the files hold, the searches end, and what they find lies in the log.
 func FuzzSegment(f *testing.F) {
 	log := appendBatch(appendBatch(nil, 0, 3, 4, 5, 30), 4, 0, 1, 9, 10)
-	f.Add(log, buildIndex(0, 1, []format.BatchRef{{Pos: 0, Size: 91, LastOffset: 3}, {Pos: 91, Size: 71, BaseOffset: 4, LastOffset: 4}}), []byte{}, int64(4))
+	f.Add(log, buildIndex(0, 1, []format.BatchRef{{Pos: 0, Size: 91, LastOffset: 3}, {Pos: 91, Size: 71, BaseOffset: 4,
+		LastOffset: 4}}), []byte{}, int64(4))
 	f.Fuzz(func(t *testing.T, log, index, timeIndex []byte, target int64) {
 		for _, last := range []bool{false, true} {
 			s := NewSegment(0, log, index, timeIndex, last, 1<<16)
@@ -234,7 +239,8 @@ func FuzzSegment(f *testing.F) {
 			checkScan(t, s, s.FindTimestamp(target, 0).Scan)
 			survey := s.Survey()
 			sweep := s.Sweep(survey.NextOffset-1, survey.Batches, nil)
-			if sum := sweep.Offsets + sweep.NotFound + sweep.Failed + sweep.Unmeasured; survey.NextOffset > 0 && sum != survey.NextOffset {
+			if sum := sweep.Offsets + sweep.NotFound + sweep.Failed + sweep.Unmeasured; survey.NextOffset > 0 &&
+				sum != survey.NextOffset {
 				t.Fatalf("%d offsets are accounted for, of %d", sum, survey.NextOffset)
 			}
 		}

@@ -16,21 +16,28 @@ import (
 	"kseg/logdir"
 )
 
-// readCases are the partitions of testdata/reads.csv.gz: what a real broker, having loaded them, read at each offset and
-// found for each timestamp (oracle/Reads.java). Left out is damage that changes the log when it is loaded.
+// readCases are the partitions of testdata/reads.csv.gz: what a real broker, having loaded them, read at each offset
+// and found for each timestamp (oracle/Reads.java). Left out is damage that changes the log when it is loaded.
 var readCases = []string{
 	"4.4.0/segments-316/clean/seg-4096-0", "4.4.0/segments-316/clean/seg-20000-0", "4.4.0/compacted/users-0",
 	"4.4.0/compacted/users-notombs-0", "4.4.0/compacted/users-zstd-0", "3.7.2/old-append/follower/replicated-0",
-	"4.4.0/legacy/mix-0", "0.10.2.2/legacy/old-v1-gzip-0", "0.10.2.2/legacy/old-v0-then-v1-0", "0.9.0.1/legacy/old-v0-snappy-0",
+	"4.4.0/legacy/mix-0", "0.10.2.2/legacy/old-v1-gzip-0", "0.10.2.2/legacy/old-v0-then-v1-0",
+	"0.9.0.1/legacy/old-v0-snappy-0",
 	"4.4.0/transactions/ledger-0", "4.4.0/hello/hello-0",
-	"damage/index-wrong-position", "damage/index-wrong-offset", "damage/index-position-past-end", "damage/index-not-multiple-of-8",
-	"damage/index-out-of-order", "damage/index-last-entry-low", "damage/index-last-entry-zero", "damage/index-of-other-segment",
-	"damage/index-padded-with-zeros", "damage/timeindex-altered", "damage/timeindex-last-far-future", "damage/timeindex-last-before-first",
+	"damage/index-wrong-position", "damage/index-wrong-offset", "damage/index-position-past-end",
+	"damage/index-not-multiple-of-8",
+	"damage/index-out-of-order", "damage/index-last-entry-low", "damage/index-last-entry-zero",
+	"damage/index-of-other-segment",
+	"damage/index-padded-with-zeros", "damage/timeindex-altered", "damage/timeindex-last-far-future",
+	"damage/timeindex-last-before-first",
 	"damage/timeindex-last-offset-below-base", "damage/timeindex-out-of-order", "damage/timeindex-not-multiple-of-12",
-	"damage/timeindex-zero-padded", "damage/timeindex-missing", "damage/missing-middle-segment", "damage/gap-between-segments",
-	"damage/segments-overlap", "damage/duplicate-batch", "damage/swapped-batches", "damage/baseoffset-back", "damage/baseoffset-far",
+	"damage/timeindex-zero-padded", "damage/timeindex-missing", "damage/missing-middle-segment",
+	"damage/gap-between-segments",
+	"damage/segments-overlap", "damage/duplicate-batch", "damage/swapped-batches", "damage/baseoffset-back",
+	"damage/baseoffset-far",
 	"damage/length-zero", "damage/length-huge", "damage/length-plus1", "damage/payload-flip", "damage/torn-middle-segment",
-	"damage/batch-missing-inside", "damage/empty-middle-log", "damage/magic-3", "damage/magic-1", "damage/compressed-stream-broken-crc-fixed",
+	"damage/batch-missing-inside", "damage/empty-middle-log", "damage/magic-3", "damage/magic-1",
+	"damage/compressed-stream-broken-crc-fixed",
 	"damage/record-length-huge-crc-fixed", "damage/count-plus1-crc-fixed", "damage/maxtimestamp-plus1day-crc-fixed",
 	"damage/baseoffset-below-segment", "damage/zero-page-inside",
 }

@@ -43,7 +43,8 @@ func readAnswers(t *testing.T, golden string) []answer {
 			t.Fatalf("%s: %v", golden, row)
 		}
 		row = append(row, "", "", "", "", "")
-		out = append(out, answer{row[0], segment, query, row[3], row[4], row[5], row[6], row[7], row[8], row[9], strings.Join(row, ",")})
+		out = append(out, answer{row[0], segment, query, row[3], row[4], row[5], row[6], row[7], row[8], row[9],
+			strings.Join(row, ",")})
 	}
 	if len(out) == 0 {
 		t.Fatalf("%s has no rows", golden)
@@ -88,7 +89,8 @@ func answerOf(s *Segment, a answer) answer {
 		case scan.Err != nil:
 			got.found = "CorruptRecordException"
 		case scan.Found:
-			got.found, got.position, got.size = fmt.Sprint(scan.Hit.BaseOffset), fmt.Sprint(scan.Hit.Position), fmt.Sprint(scan.Hit.Size)
+			got.found, got.position, got.size = fmt.Sprint(scan.Hit.BaseOffset), fmt.Sprint(scan.Hit.Position),
+				fmt.Sprint(scan.Hit.Size)
 		}
 		return got
 	}

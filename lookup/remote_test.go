@@ -10,8 +10,8 @@ import (
 	"kseg/logdir"
 )
 
-// Of a topic with remote.storage.enable the offsets between the log's start and the first local segment are in remote storage;
-// of others they are out of range.
+// Of a topic with remote.storage.enable the offsets between the log's start and the first local segment are in remote
+// storage; of others they are out of range.
 func TestOffsetsInRemoteStorage(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/damage-base/plain/orders-0")
 	if err := os.Remove(filepath.Join(dir, "00000000000000000000.log")); err != nil {

@@ -1,5 +1,5 @@
-// Package lookup replays how a broker finds an offset or a timestamp in a partition (LocalLog.read, UnifiedLog's search by
-// timestamp, LogSegment.translateOffset and findOffsetByTimestamp of 4.4.0), keeps every step, and measures what the
+// Package lookup replays how a broker finds an offset or a timestamp in a partition (LocalLog.read, UnifiedLog's search
+// by timestamp, LogSegment.translateOffset and findOffsetByTimestamp of 4.4.0), keeps every step, and measures what the
 // search costs: for one target, for every offset of a segment at once, and for indexes of another density.
 //
 // A search has three phases, each with its own type here:
@@ -31,7 +31,8 @@ type Segment struct {
 
 	noIndex bool // there is no offset index file
 
-	// kept are headers of the healthy beginning of the log, from the last Survey, if keeps is set: a sweep uses them again.
+	// kept are headers of the healthy beginning of the log, from the last Survey, if keeps is set: a sweep uses them
+	// again.
 	kept   []Hop
 	keeps  bool
 	last   bool
@@ -39,9 +40,9 @@ type Segment struct {
 	reader *format.RecordReader
 }
 
-// NewSegment views the bytes of a segment's files; a missing index is nil. The index of a closed segment
-// is taken as a broker loads it: every whole slot is an entry, zeros included. The last segment's trailing zero slots
-// are room for entries to come, which the broker that wrote them did not count; so are zeros at the end of its log, which
+// NewSegment views the bytes of a segment's files; a missing index is nil. The index of a closed segment is taken as a
+// broker loads it: every whole slot is an entry, zeros included. The last segment's trailing zero slots are room for
+// entries to come, which the broker that wrote them did not count; so are zeros at the end of its log, which
 // preallocate=true makes.
 func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchBytes int64) *Segment {
 	s := &Segment{
@@ -94,8 +95,8 @@ func (s *Scan) BytesScanned() int64 {
 	return s.End - s.Start
 }
 
-// Translate is LogSegment.translateOffset: the index, then the scan. It allocates nothing, unless a compressed message of
-// magic 0 or 1 has to be opened.
+// Translate is LogSegment.translateOffset: the index, then the scan. It allocates nothing, unless a compressed message
+// of magic 0 or 1 has to be opened.
 func (s *Segment) Translate(offset int64) Scan {
 	return s.scan(startPosition(s.Index.Lookup(offset)), offset, nil)
 }
@@ -152,8 +153,8 @@ func (s *Scan) found(hit Hop, hops, lookahead int64) {
 	s.Found, s.Hit, s.HeaderHops, s.HeaderReads, s.LookaheadReads = true, hit, hops, hops+1, lookahead
 }
 
-// walk reads batch headers one after the other as Kafka's FileLogInputStream does: it believes every size that fits into
-// the file, whatever the checksum says.
+// walk reads batch headers one after the other as Kafka's FileLogInputStream does: it believes every size that fits
+// into the file, whatever the checksum says.
 type walk struct {
 	seg    *Segment
 	pos    int64 // of the next header
@@ -166,8 +167,8 @@ type walk struct {
 	kept []Hop // headers from pos on that were read before
 }
 
-// next reads the header at w.pos, and is false at the end of what a broker can read. It is format.DecodeBatch without what a
-// search has no use for.
+// next reads the header at w.pos, and is false at the end of what a broker can read. It is format.DecodeBatch without
+// what a search has no use for.
 func (w *walk) next() bool {
 	if len(w.kept) > 0 {
 		w.hop, w.short, w.kept = w.kept[0], false, w.kept[1:]
@@ -224,8 +225,8 @@ func (s *Segment) preallocated(pos int64) bool {
 	return s.zeros >= 0 && pos >= s.zeros
 }
 
-// needLast is called where the walk has ended and the last offset of its last batch is asked for, which a broker reads from
-// the whole header.
+// needLast is called where the walk has ended and the last offset of its last batch is asked for, which a broker reads
+// from the whole header.
 func (w *walk) needLast() {
 	if w.short && w.err == nil {
 		w.err = shortHeader(w.hop.Position)
@@ -235,10 +236,12 @@ func (w *walk) needLast() {
 // shortHeader is for a batch whose size fits into the file where its header does not: a broker, asking for the whole
 // header, fails.
 func shortHeader(pos int64) error {
-	return &format.Error{What: "batch header", Pos: pos, Want: "61 bytes", Got: "the end of the file", Err: format.ErrValue}
+	return &format.Error{What: "batch header", Pos: pos, Want: "61 bytes", Got: "the end of the file",
+		Err: format.ErrValue}
 }
 
-// firstInner is the base offset of a compressed message of magic 0 or 1, for which a broker reads and decompresses all of it.
+// firstInner is the base offset of a compressed message of magic 0 or 1, for which a broker reads and decompresses all
+// of it.
 func (s *Segment) firstInner(pos int64) (int64, error) {
 	b, err := format.DecodeBatch(s.Log, pos)
 	if err != nil {

@@ -73,7 +73,8 @@ func (g *svgFrame) axes() {
 	}
 	g.printf(`<path d="M%d %d V%d H%d" fill="none" stroke="#333"/>`+"\n", svgLeft, g.upper, foot, right)
 	g.printf(`<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (svgLeft+right)/2, foot+44, xmlText(g.p.Axis))
-	g.printf(`<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">bytes scanned</text>`+"\n", (g.upper+foot)/2)
+	g.printf(`<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">bytes scanned</text>`+"\n",
+		(g.upper+foot)/2)
 }
 
 // series draws one curve, its bound and its line of the legend. Where no look-up found a batch the curve has a hole.
@@ -100,9 +101,11 @@ func (g *svgFrame) series(s Series, color string, i int) {
 	g.printf(`<path d="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", path.String(), color)
 	if s.Bound < math.MaxInt64 {
 		y := g.y(float64(s.Bound))
-		g.printf(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="6 4"/>`+"\n", svgLeft, svgWidth-svgRight, y, y, color)
+		g.printf(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="6 4"/>`+"\n", svgLeft,
+			svgWidth-svgRight, y, y, color)
 	}
-	g.printf(`<text x="%d" y="%d" fill="%s">%s (dashed: bound %d)</text>`+"\n", svgLeft, svgTitle+svgLegend*i+6, color, xmlText(s.Name), s.Bound)
+	g.printf(`<text x="%d" y="%d" fill="%s">%s (dashed: bound %d)</text>`+"\n", svgLeft, svgTitle+svgLegend*i+6, color,
+		xmlText(s.Name), s.Bound)
 }
 
 // ticks are three to ten round numbers from low to high.

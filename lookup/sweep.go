@@ -31,7 +31,8 @@ const maxHoles = 8
 
 // Survey walks all batch headers once. Each batch is handed to the takers too, such as the Add of an IndexBuilder.
 func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
-	out := Survey{NextOffset: s.Base, LogSize: int64(len(s.Log)), Interval: format.NewSegmentInterval(s.Index), MaxTimestampMs: -1}
+	out := Survey{NextOffset: s.Base, LogSize: int64(len(s.Log)), Interval: format.NewSegmentInterval(s.Index),
+		MaxTimestampMs: -1}
 	take := func(b format.BatchRef) {
 		out.Batches++
 		out.Bytes += b.Size
@@ -64,8 +65,8 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 const maxKept = 1 << 18
 
 // plainBatches takes the batches from the start of the log for as long as their headers are those of a healthy log of
-// magic 2, without what else format.Scanner looks at, which is most of what a walk over warm pages costs. It returns the
-// position of the last batch taken (0 if none), where a Scanner has to go on: it may have to look into that batch.
+// magic 2, without what else format.Scanner looks at, which is most of what a walk over warm pages costs. It returns
+// the position of the last batch taken (0 if none), where a Scanner has to go on: it may have to look into that batch.
 func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
 	s.kept = s.kept[:0]
 	expected := max(s.Base, 0)
@@ -115,7 +116,8 @@ func (r *rebuild) take(b format.BatchRef) { r.failed = r.failed || r.builder.Add
 
 func (r *rebuild) finish() *format.IndexBuilder {
 	if !r.failed {
-		// It fails where an earlier batch has a higher offset than the one with the largest timestamp; the entry is then left out.
+		// It fails where an earlier batch has a higher offset than the one with the largest timestamp; the entry is then left
+		// out.
 		_ = r.builder.Finish()
 	}
 	return r.builder
@@ -202,8 +204,8 @@ func (sw *sweeper) sweep(last int64) {
 	sw.walk(start, from, to)
 }
 
-// walk looks up the offsets from first to last by one walk from the position where all of them start. It is scan for many
-// offsets.
+// walk looks up the offsets from first to last by one walk from the position where all of them start. It is scan for
+// many offsets.
 func (sw *sweeper) walk(start, first, last int64) {
 	w := walk{seg: sw.seg, pos: start, kept: sw.keptFrom(start)}
 	var prev Hop

@@ -73,7 +73,8 @@ func (p *Partition) Sweep(ctx context.Context, o Options, progress Progress) (*P
 }
 
 // sweepSegment walks the headers of one segment and then looks all its offsets up.
-func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Options, progress Progress) (*SegmentSweep, error) {
+func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Options, progress Progress) (*SegmentSweep,
+	error) {
 	out := &SegmentSweep{Base: seg.Base, LastOffset: seg.Base - 1, Active: seg.Next == nil, Missing: seg.Index == nil}
 	err := p.view(ctx, seg, func(s *Segment) error {
 		var supposed *rebuild
@@ -96,9 +97,9 @@ func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Opt
 	return out, err
 }
 
-// lastOffset is the last offset that is looked up in a segment. No segment holds offsets of 2^31 or more above its base,
-// whatever a damaged header says, and what lies at or above the next base offset is looked up there. Behind the largest offset
-// there must be one that is the next.
+// lastOffset is the last offset that is looked up in a segment. No segment holds offsets of 2^31 or more above its
+// base, whatever a damaged header says, and what lies at or above the next base offset is looked up there. Behind the
+// largest offset there must be one that is the next.
 func lastOffset(seg *logdir.Segment, s *Survey) int64 {
 	last := min(s.NextOffset-1, satAdd(max(seg.Base, 0), math.MaxInt32), math.MaxInt64-1)
 	if seg.Next != nil {
@@ -118,7 +119,8 @@ func (p *Partition) survey(seg *logdir.Segment, s *Segment, takers ...func(forma
 	return s.Survey(takers...)
 }
 
-// pace returns a taker of batches that tells the progress and, for use beside a live broker, bounds the rate of reading.
+// pace returns a taker of batches that tells the progress and, for use beside a live broker, bounds the rate of
+// reading.
 func (p *Partition) pace(f *logdir.File, log []byte, progress Progress) func(format.BatchRef) {
 	var done int64
 	return func(b format.BatchRef) {
@@ -189,7 +191,8 @@ func (s *PartitionSweep) AppendJSON(dst []byte, one *SegmentSweep) []byte {
 
 // SweepColumns head the table of a sweep.
 var SweepColumns = []render.Column{
-	{Name: "partition"}, {Name: "segment", Right: true}, {Name: "batches", Right: true}, {Name: "entries", Right: true}, {Name: "offsets", Right: true},
+	{Name: "partition"}, {Name: "segment", Right: true}, {Name: "batches", Right: true}, {Name: "entries", Right: true},
+	{Name: "offsets", Right: true},
 	{Name: "scan mean", Right: true}, {Name: "p50", Right: true}, {Name: "p99", Right: true}, {Name: "max", Right: true},
 	{Name: "hops mean", Right: true}, {Name: "p99", Right: true}, {Name: "max", Right: true},
 	{Name: "bound", Right: true}, {Name: "worst offset", Right: true}, {Name: ""},
@@ -218,8 +221,10 @@ func (s *PartitionSweep) rows(th render.Theme) [][]string {
 		if !one.Held() {
 			held = th.Look("exceeded")
 		}
-		rows = append(rows, append(row, mean(w.Bytes.Mean), fmt.Sprint(w.Bytes.P50), fmt.Sprint(w.Bytes.P99), fmt.Sprint(w.Bytes.Max),
-			decimal(w.Hops.Mean), fmt.Sprint(w.Hops.P99), fmt.Sprint(w.Hops.Max), fmt.Sprint(one.Bound), fmt.Sprint(w.WorstOffset), held))
+		rows = append(rows, append(row, mean(w.Bytes.Mean), fmt.Sprint(w.Bytes.P50), fmt.Sprint(w.Bytes.P99),
+			fmt.Sprint(w.Bytes.Max),
+			decimal(w.Hops.Mean), fmt.Sprint(w.Hops.P99), fmt.Sprint(w.Hops.Max), fmt.Sprint(one.Bound),
+			fmt.Sprint(w.WorstOffset), held))
 	}
 	if len(s.Segments) > 1 {
 		t := s.Total
@@ -227,7 +232,8 @@ func (s *PartitionSweep) rows(th render.Theme) [][]string {
 		if t.WorstSegment >= 0 {
 			worst = fmt.Sprint(s.Segments[t.WorstSegment].Sweep.WorstOffset)
 		}
-		rows = append(rows, []string{"all", fmt.Sprint(t.Batches), fmt.Sprint(t.Entries), fmt.Sprint(t.Offsets), mean(t.MeanBytes), "", "",
+		rows = append(rows, []string{"all", fmt.Sprint(t.Batches), fmt.Sprint(t.Entries), fmt.Sprint(t.Offsets),
+			mean(t.MeanBytes), "", "",
 			fmt.Sprint(t.MaxBytes), decimal(t.MeanHops), "", fmt.Sprint(t.MaxHops), "", worst, ""})
 	}
 	return rows
@@ -250,7 +256,8 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	}
 	dst = table.Append(dst, "")
 	how := fmt.Sprintf("%d (%s)", s.Interval.Bytes, s.Interval.Explain())
-	legend := "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), interval " + how + "."
+	legend := "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), " +
+		"interval " + how + "."
 	for _, line := range render.Wrap(legend, max(40, st.Width)) {
 		dst = append(append(dst, line...), '\n')
 	}
@@ -290,7 +297,8 @@ func (s *PartitionSweep) notes() []string {
 				render.Plural(n, "offset", "offsets"), w.FirstProblem, why, w.FirstProblem)
 		}
 		if w.Unmeasured > 0 {
-			note("Segment %d: %s were not measured: its index sends them all over the log.", one.Base, render.Plural(w.Unmeasured, "offset", "offsets"))
+			note("Segment %d: %s were not measured: its index sends them all over the log.", one.Base,
+				render.Plural(w.Unmeasured, "offset", "offsets"))
 		}
 		if one.Survey.HoleCount > 0 {
 			h := one.Survey.Holes[0]

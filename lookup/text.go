@@ -58,11 +58,13 @@ func (r *Result) headline(th render.Theme) string {
 	case Found:
 		return r.hitLine(what, th)
 	case AtEnd:
-		return fmt.Sprintf("%s → %s: it is the log end offset; a broker answers with no records and waits", what, th.Look("nothing yet"))
+		return fmt.Sprintf("%s → %s: it is the log end offset; a broker answers with no records and waits", what,
+			th.Look("nothing yet"))
 	case BelowStart:
 		return fmt.Sprintf("%s → %s: it is below the log start offset %d", what, th.Bad("OffsetOutOfRange"), r.Start)
 	case Remote:
-		return fmt.Sprintf("%s → %s: the first local segment begins at %d, the log at %d; a broker reads it from there for a consumer", what,
+		return fmt.Sprintf("%s → %s: the first local segment begins at %d, the log at %d; a broker reads it from there "+
+			"for a consumer", what,
 			th.Look("in remote storage"), r.FirstBase, r.Partition.LogStart)
 	case BeyondEnd:
 		return fmt.Sprintf("%s → %s: it is beyond the log end offset %d", what, th.Bad("OffsetOutOfRange"), r.End)
@@ -93,7 +95,8 @@ func (r *Result) hitLine(what string, th render.Theme) string {
 	}
 	text = fmt.Sprintf("%s, bound %d: %s", text, r.Bound, held)
 	if m := r.missed(); m != nil {
-		text += "\n" + th.Bad(fmt.Sprintf("WRONG: the log has it in the batch at byte %d (offsets %s)", m.Position, offsets(*m)))
+		text += "\n" + th.Bad(fmt.Sprintf("WRONG: the log has it in the batch at byte %d (offsets %s)", m.Position,
+			offsets(*m)))
 	}
 	return text
 }
@@ -177,7 +180,8 @@ func (r *Result) hopLines(t *Try, th render.Theme, add func(label, text string))
 	label := "phase 2"
 	for i, h := range t.Hops {
 		if i == most && t.Scan.HeaderHops > most+1 {
-			add("", th.Dim(fmt.Sprintf("… %s, skip %d bytes", render.Plural(t.Scan.HeaderHops-most, "more batch", "more batches"),
+			add("", th.Dim(fmt.Sprintf("… %s, skip %d bytes", render.Plural(t.Scan.HeaderHops-most, "more batch",
+				"more batches"),
 				t.Scan.Start+t.Scan.BytesScanned()-h.Position)))
 			break
 		}
@@ -225,7 +229,8 @@ func indexLine(x *IndexStep, base int64, entry string) string {
 	for i, p := range x.Search.Probes {
 		probes[i] = fmt.Sprint(p)
 	}
-	return fmt.Sprintf("%s, %s%s: probes %s → %s", render.Escaped(name), render.Plural(int64(x.Entries), "entry", "entries"), section,
+	return fmt.Sprintf("%s, %s%s: probes %s → %s", render.Escaped(name), render.Plural(int64(x.Entries), "entry",
+		"entries"), section,
 		strings.Join(probes, ", "), entry)
 }
 
@@ -266,10 +271,12 @@ func (b *HitBatch) consumerLine(hit Hop) string {
 	case b.Discarded == 0:
 		return fmt.Sprintf("gets all %s of the batch and keeps them", render.Plural(b.Records, "record", "records"))
 	case b.FirstAfter < 0:
-		return fmt.Sprintf("gets %s and throws all away: none is at or above the offset", render.Plural(b.Records, "record", "records"))
+		return fmt.Sprintf("gets %s and throws all away: none is at or above the offset", render.Plural(b.Records, "record",
+			"records"))
 	}
 	thrown := Hop{BaseOffset: hit.BaseOffset, LastOffset: b.FirstAfter - 1}
-	return fmt.Sprintf("gets all %s of the batch, throws %d away (%s)", render.Plural(b.Records, "record", "records"), b.Discarded, offsets(thrown))
+	return fmt.Sprintf("gets all %s of the batch, throws %d away (%s)", render.Plural(b.Records, "record", "records"),
+		b.Discarded, offsets(thrown))
 }
 
 // appendRecords appends the records of the hit, if they were kept.
@@ -302,7 +309,8 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 
 // ResultColumns head the table of a look-up.
 var ResultColumns = []render.Column{
-	{Name: "partition"}, {Name: "step"}, {Name: "segment", Right: true}, {Name: "position", Right: true}, {Name: "size", Right: true},
+	{Name: "partition"}, {Name: "step"}, {Name: "segment", Right: true}, {Name: "position", Right: true},
+	{Name: "size", Right: true},
 	{Name: "first", Right: true}, {Name: "last", Right: true}, {Name: "what"},
 }
 
@@ -329,5 +337,6 @@ func (r *Result) Rows(th render.Theme) [][]string {
 }
 
 func hopRow(name, step, base string, h Hop, what string) []string {
-	return []string{name, step, base, fmt.Sprint(h.Position), fmt.Sprint(h.Size), fmt.Sprint(h.BaseOffset), fmt.Sprint(h.LastOffset), what}
+	return []string{name, step, base, fmt.Sprint(h.Position), fmt.Sprint(h.Size), fmt.Sprint(h.BaseOffset),
+		fmt.Sprint(h.LastOffset), what}
 }

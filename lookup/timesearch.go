@@ -15,8 +15,8 @@ type TimeScan struct {
 	LeaderEpoch         int32 // −1: none
 }
 
-// FindTimestamp is LogSegment.findOffsetByTimestamp: the time index gives an offset, the offset index a position, and from
-// there the first record of at least that timestamp and of at least the offset startOffset is looked for.
+// FindTimestamp is LogSegment.findOffsetByTimestamp: the time index gives an offset, the offset index a position, and
+// from there the first record of at least that timestamp and of at least the offset startOffset is looked for.
 func (s *Segment) FindTimestamp(timestampMs, startOffset int64) TimeScan {
 	from := max(s.Time.Lookup(timestampMs).Offset, startOffset)
 	return s.scanTimestamp(int64(s.Index.Lookup(from).Position), timestampMs, startOffset, nil)
@@ -27,7 +27,8 @@ func (s *Segment) FindTimestamp(timestampMs, startOffset int64) TimeScan {
 func (s *Segment) scanTimestamp(start, timestampMs, startOffset int64, hops *[]Hop) TimeScan {
 	out := TimeScan{Scan: Scan{Start: start, End: start}}
 	if start < 0 {
-		out.Err = &format.Error{What: "position in the offset index", Pos: start, Want: "0 or more", Got: "a negative one", Err: format.ErrValue}
+		out.Err = &format.Error{What: "position in the offset index", Pos: start, Want: "0 or more", Got: "a negative one",
+			Err: format.ErrValue}
 		return out
 	}
 	pos := start

@@ -15,8 +15,8 @@ type TimeResult struct {
 	// The record found, if the Outcome is Found.
 	Offset, RecordTimestampMs int64
 	LeaderEpoch               int32 // −1: none
-	// Truth is the first record of at least the timestamp in the whole partition, found by reading it all; nil if there is none.
-	// Differs is true if the broker's answer is another.
+	// Truth is the first record of at least the timestamp in the whole partition, found by reading it all; nil if there is
+	// none. Differs is true if the broker's answer is another.
 	Truth   *TimedRecord
 	Differs bool
 }
@@ -63,8 +63,9 @@ func (p *Partition) LookupTimestamp(ctx context.Context, timestampMs int64, o Op
 	return r, r.finish(ctx, o)
 }
 
-// reaches compares the segment's largest timestamp as a broker knows it: the last time index entry, of the active segment
-// the largest of its batches, and the file's modification time if there is no such thing (LogSegment.largestTimestamp).
+// reaches compares the segment's largest timestamp as a broker knows it: the last time index entry, of the active
+// segment the largest of its batches, and the file's modification time if there is no such thing
+// (LogSegment.largestTimestamp).
 func (r *Result) reaches(ctx context.Context, seg *logdir.Segment, timestampMs int64) (bool, error) {
 	passed := PassedSegment{Base: seg.Base, LargestMs: -1, Source: "time index"}
 	err := r.Partition.view(ctx, seg, func(s *Segment) error {
@@ -123,8 +124,8 @@ func (x *IndexStep) searchTime(s *Segment, timestampMs int64) {
 	}
 }
 
-// findTruth reads the partition in order for the first record that is late enough. Headers whose largest timestamp is too
-// small are believed.
+// findTruth reads the partition in order for the first record that is late enough. Headers whose largest timestamp is
+// too small are believed.
 func (r *Result) findTruth(ctx context.Context, timestampMs int64) error {
 	for _, seg := range r.Partition.Segments {
 		err := r.Partition.view(ctx, seg, func(s *Segment) error {
@@ -167,7 +168,8 @@ func (r *Result) explainTime() {
 	t := r.Time
 	for _, passed := range t.Passed {
 		if passed.Source == "mtime" {
-			r.note("Segment %d has no timestamp in its time index, so a broker goes by the modification time of its log, %s; a copy has another.",
+			r.note("Segment %d has no timestamp in its time index, so a broker goes by the modification time of its log, %s; "+
+				"a copy has another.",
 				passed.Base, render.Instant(passed.LargestMs))
 		}
 	}
@@ -181,10 +183,12 @@ func (r *Result) explainTime() {
 	case t.Truth == nil:
 		r.note("No record of the partition has that timestamp: the broker's answer comes from what it takes for a batch.")
 	case r.Outcome == Found:
-		r.note("The first record at or after the timestamp is offset %d (%s) in segment %d, found by reading everything: timestamps are out of "+
+		r.note("The first record at or after the timestamp is offset %d (%s) in segment %d, found by reading everything: "+
+			"timestamps are out of "+
 			"order, or an index is wrong.", t.Truth.Offset, render.Instant(t.Truth.TimestampMs), t.Truth.Segment)
 	default:
-		r.note("Offset %d (%s) in segment %d is at or after the timestamp, found by reading everything, but the broker's way does not lead there.",
+		r.note("Offset %d (%s) in segment %d is at or after the timestamp, found by reading everything, but the broker's "+
+			"way does not lead there.",
 			t.Truth.Offset, render.Instant(t.Truth.TimestampMs), t.Truth.Segment)
 	}
 }
@@ -194,7 +198,8 @@ func (r *Result) explainTimeIndex(t *Try) {
 	switch {
 	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
-		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean stop makes an empty one "+
+		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean "+
+			"stop makes an empty one "+
 			"and leaves it so.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
 		r.noteRoom(x)

@@ -14,7 +14,8 @@ import (
 // BenchmarkList lists a log directory of 2,000 small partitions, beside du and find over the same directory.
 func BenchmarkList(b *testing.B) {
 	dir := b.TempDir()
-	log := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{TimestampMs: 1700000000000, Value: []byte("x")}}})
+	log := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{TimestampMs: 1700000000000,
+		Value: []byte("x")}}})
 	put := func(name string, data []byte, size int64) {
 		err := os.WriteFile(name, data, 0o600)
 		if err == nil && size > 0 {

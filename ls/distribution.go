@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Distribution counts values from 0 up, for their quantiles. As long as there are not too many different ones it is exact; then
-// values are rounded down to their nine leading bits.
+// Distribution counts values from 0 up, for their quantiles. As long as there are not too many different ones it is
+// exact; then values are rounded down to their nine leading bits.
 type Distribution struct {
 	counts map[int64]int64
 	total  int64

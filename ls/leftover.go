@@ -127,8 +127,8 @@ func (t Twin) Sentence() string {
 	return fmt.Sprintf("%s stands in %s: a broker does not start with both", t.Partition, strings.Join(t.Dirs, " and in "))
 }
 
-// Twins collects the partitions in use that stand in several log directories of one broker. The partitions come in the order of
-// Partitions. Directories of different brokers, as Node tells them apart, hold replicas.
+// Twins collects the partitions in use that stand in several log directories of one broker. The partitions come in the
+// order of Partitions. Directories of different brokers, as Node tells them apart, hold replicas.
 type Twins struct {
 	Node func(dir *logdir.LogDir) Maybe
 	same []*logdir.Partition // of one topic and number

@@ -1,13 +1,13 @@
-// Package ls says what lies in log directories: topics, partitions and segments, how many bytes and records they have, what is
-// left over, and how much room there is.
+// Package ls says what lies in log directories: topics, partitions and segments, how many bytes and records they have,
+// what is left over, and how much room there is.
 //
-// It is made for a broker with tens of thousands of partitions: names and sizes come from listing each directory once, offsets
-// and times from the first and the last header of a log, or from all headers where a log is small (read.go). Only --stats reads
-// all headers of all logs (stats.go). Partitions are read by several workers, come out in order, and are forgotten
-// when their line is printed.
+// It is made for a broker with tens of thousands of partitions: names and sizes come from listing each directory once,
+// offsets and times from the first and the last header of a log, or from all headers where a log is small (read.go).
+// Only --stats reads all headers of all logs (stats.go). Partitions are read by several workers, come out in order, and
+// are forgotten when their line is printed.
 //
-// Bytes are what du counts: those of a directory include its own, a link has its own and not those of what it leads to, and a
-// file with several names counts once.
+// Bytes are what du counts: those of a directory include its own, a link has its own and not those of what it leads to,
+// and a file with several names counts once.
 package ls
 
 import (
@@ -74,7 +74,8 @@ func New(set *logdir.Set, options Options) *Lister { return &Lister{Options: opt
 func Partitions(set *logdir.Set) []*logdir.Partition {
 	all := set.Partitions()
 	slices.SortStableFunc(all, func(a, b *logdir.Partition) int {
-		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), strings.Compare(a.Suffix, b.Suffix))
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), strings.Compare(a.Suffix,
+			b.Suffix))
 	})
 	return all
 }

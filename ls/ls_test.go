@@ -128,7 +128,8 @@ func TestRealLogDirectoriesAgreeWithDuAndTheirRecords(t *testing.T) {
 	}
 }
 
-// TestRandomTreesAgreeWithDuAndTheirRecords makes log directories of sound segments, odd files, holes, hard links and links.
+// TestRandomTreesAgreeWithDuAndTheirRecords makes log directories of sound segments, odd files, holes, hard links and
+// links.
 func TestRandomTreesAgreeWithDuAndTheirRecords(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -137,7 +138,8 @@ func TestRandomTreesAgreeWithDuAndTheirRecords(t *testing.T) {
 			rt.Fatal(err)
 		}
 		write(rt, filepath.Join(dir, "meta.properties"), []byte("version=1\n"), 0)
-		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}-[0-9](\.[0-9a-f]{4}-(delete|future|stray))?`), 0, 4, rapid.ID).Draw(rt, "dirs")
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}-[0-9](\.[0-9a-f]{4}-(delete|future|stray))?`), 0, 4,
+			rapid.ID).Draw(rt, "dirs")
 		for _, name := range names {
 			if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 				rt.Fatal(err)
@@ -164,7 +166,8 @@ func randomPartition(t *rapid.T, dir string) {
 		for range rapid.IntRange(0, 8).Draw(t, "batches") {
 			var b fixture.Batch
 			for i := range rapid.IntRange(1, 5).Draw(t, "records") {
-				b.Records = append(b.Records, fixture.Record{Value: value, Offset: offset + int64(i), TimestampMs: 1700000000000 + offset%1000})
+				b.Records = append(b.Records, fixture.Record{Value: value, Offset: offset + int64(i), TimestampMs: 1700000000000 +
+					offset%1000})
 			}
 			log = fixture.AppendBatch(log, b)
 			offset += int64(len(b.Records)) + rapid.Int64Range(0, 3).Draw(t, "gap")
@@ -172,7 +175,8 @@ func randomPartition(t *rapid.T, dir string) {
 		offset++
 		name := filepath.Join(dir, format.SegmentFileName(base, format.KindLog))
 		write(t, name, log, rapid.SampledFrom([]int64{0, 1, 1 << 20}).Draw(t, "zeros"))
-		write(t, filepath.Join(dir, format.SegmentFileName(base, format.KindOffsetIndex)), nil, rapid.SampledFrom([]int64{0, 1 << 16, 10 << 20}).Draw(t, "index"))
+		write(t, filepath.Join(dir, format.SegmentFileName(base, format.KindOffsetIndex)), nil,
+			rapid.SampledFrom([]int64{0, 1 << 16, 10 << 20}).Draw(t, "index"))
 		if rapid.Bool().Draw(t, "link") {
 			if err := os.Link(name, name+".deleted"); err != nil {
 				t.Fatal(err)

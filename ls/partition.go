@@ -30,7 +30,8 @@ type Partition struct {
 // Evidence says what tells that the last segment is the active one.
 type Evidence string
 
-// What may tell it. The last by its base offset is active by Kafka's rule; its indexes tell whether a broker has, or had, it open.
+// What may tell it. The last by its base offset is active by Kafka's rule; its indexes tell whether a broker has, or
+// had, it open.
 const (
 	Preallocated Evidence = "preallocated_index" // as the broker makes them that opens a segment
 	CleanMarker  Evidence = "clean_shutdown"     // a broker has closed it, and will open it again
@@ -145,7 +146,8 @@ func (p *Partition) count(l *Lister, dir *logdir.Partition) {
 			p.problem(display, fmt.Errorf("%s: it is a directory, though its name is that of a %s; a broker ignores it",
 				display, format.ParseFileName(name).Kind.Title()))
 		}
-		p.Leftovers = append(p.Leftovers, Leftover{display, "a directory inside of a partition, which Kafka does not make", neverRemoved, usage})
+		p.Leftovers = append(p.Leftovers, Leftover{display, "a directory inside of a partition, which Kafka does not make",
+			neverRemoved, usage})
 	}
 }
 

@@ -17,8 +17,8 @@ type reader struct {
 	packer  *packer  // nil until something is to be compressed anew
 }
 
-// wholeLog is the size up to which a log is read whole, which costs one call of the system; of a larger one the first header and
-// the last are looked at.
+// wholeLog is the size up to which a log is read whole, which costs one call of the system; of a larger one the first
+// header and the last are looked at.
 const wholeLog = 256 << 10
 
 // segment finds out about one segment. Problems are what could not be read.
@@ -65,7 +65,8 @@ func (s *Segment) unread(seg *logdir.Segment) {
 	}
 }
 
-// written is data without the zeros behind the last batch, where these are a hole: a preallocated log may be one of gigabytes.
+// written is data without the zeros behind the last batch, where these are a hole: a preallocated log may be one of
+// gigabytes.
 func written(log *logdir.File, data []byte) ([]byte, error) {
 	if log.Allocated >= log.Size {
 		return data, nil
@@ -194,7 +195,8 @@ func (r *reader) last(data []byte, base int64, index slots) format.Batch {
 	if index.last != nil {
 		e := format.NewOffsetIndex(index.last, base).Entry(0)
 		// As brokers write it an entry has the last offset of the batch at its position.
-		if b, err := format.DecodeBatch(data, int64(max(e.Position, 0))); err == nil && b.Plausible() && b.LastOffset == e.Offset {
+		if b, err := format.DecodeBatch(data, int64(max(e.Position, 0))); err == nil && b.Plausible() &&
+			b.LastOffset == e.Offset {
 			pos = b.Pos
 		}
 	}
@@ -220,8 +222,9 @@ type slots struct {
 // sparseFrom is the size from which an index without any block on disk has no entry: small files may lie in an inode.
 const sparseFrom = 64 << 10
 
-// index tells how many entries an index has. It is read only if it may end in slots without entries, as that of a segment which a
-// broker opened does: if the segment is the last, or the file is larger than the log can account for, or has holes.
+// index tells how many entries an index has. It is read only if it may end in slots without entries, as that of a
+// segment which a broker opened does: if the segment is the last, or the file is larger than the log can account for,
+// or has holes.
 func (r *reader) index(f *logdir.File, kind format.Kind, seg *logdir.Segment, s *Segment) (slots, error) {
 	x := slots{width: 8}
 	if kind == format.KindTimeIndex {

@@ -52,8 +52,8 @@ func (r *Row) sums() *Sums {
 	return &r.Partition.Sums
 }
 
-// Sort sorts by a key, those of the largest value first, by age those whose newest record is the oldest; what has no record is the
-// last. By name the order is left as it is, which is by name.
+// Sort sorts by a key, those of the largest value first, by age those whose newest record is the oldest; what has no
+// record is the last. By name the order is left as it is, which is by name.
 func Sort(rows []Row, key string) {
 	if key == "name" {
 		return
@@ -92,24 +92,30 @@ type Style struct {
 // TopicColumns, PartitionColumns and SegmentColumns head what Cells returns.
 var (
 	TopicColumns = []render.Column{{Name: "topic"}, {Name: "partitions", Right: true}, {Name: "segments", Right: true},
-		{Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true}, {Name: "slack", Right: true},
+		{Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true},
+		{Name: "slack", Right: true},
 		{Name: "newest"}, {Name: "age", Right: true}, {Name: "policy"}, {Name: "topic id"}}
 	PartitionColumns = []render.Column{{Name: "partition"}, {Name: "segments", Right: true}, {Name: "first", Right: true},
-		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true},
+		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true},
+		{Name: "on disk", Right: true},
 		{Name: "slack", Right: true}, {Name: "active", Right: true}, {Name: "newest"}, {Name: "age", Right: true},
 		{Name: "policy"}, {Name: "topic id"}, {Name: "log directory"}}
 	SegmentColumns = []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "first", Right: true},
-		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true},
-		{Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true}, {Name: "slack", Right: true}, {Name: "log directory"}}
+		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true},
+		{Name: "on disk", Right: true},
+		{Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true}, {Name: "slack", Right: true},
+		{Name: "log directory"}}
 )
 
 // textColumns are those that text has room for.
-var textColumns = map[string]bool{"topic": true, "partitions": true, "segments": true, "records": true, "size": true, "on disk": true,
-	"slack": true, "age": true, "policy": true, "first": true, "last": true, "active": true, "segment": true, "oldest": true,
+var textColumns = map[string]bool{"topic": true, "partitions": true, "segments": true, "records": true, "size": true,
+	"on disk": true,
+	"slack":   true, "age": true, "policy": true, "first": true, "last": true, "active": true, "segment": true,
+	"oldest": true,
 	"newest": true, "entries": true}
 
-// Shown are the columns of a list that text has room for: not the ids, and the newest record's time or its age. A list of
-// several partitions, or of several log directories, says of each row where it belongs.
+// Shown are the columns of a list that text has room for: not the ids, and the newest record's time or its age. A list
+// of several partitions, or of several log directories, says of each row where it belongs.
 func Shown(columns []render.Column, partitions, dirs int) []bool {
 	age := slices.ContainsFunc(columns, func(c render.Column) bool { return c.Name == "age" })
 	shown := make([]bool, len(columns))
@@ -127,7 +133,8 @@ func Shown(columns []render.Column, partitions, dirs int) []bool {
 }
 
 // Least are the names of the columns that text can do without, the least important ones first.
-var Least = []string{"log directory", "slack", "on disk", "entries", "oldest", "policy", "active", "back", "magic", "headers", "p99", "producers",
+var Least = []string{"log directory", "slack", "on disk", "entries", "oldest", "policy", "active", "back", "magic",
+	"headers", "p99", "producers",
 	"max", "batch p50", "tried", "then batches", "batches", "segments", "age", "newest", "last", "first"}
 
 // Cells are the row under its columns.
@@ -143,7 +150,8 @@ func (r *Row) Cells(st Style) []string {
 
 func (t *Topic) cells(st Style) []string {
 	s := &t.Sums
-	return []string{render.Escaped(t.Name), render.Count(s.Partitions), render.Count(s.Segments), records(s.Records, s.Estimated, s.Unread > 0),
+	return []string{render.Escaped(t.Name), render.Count(s.Partitions), render.Count(s.Segments),
+		records(s.Records, s.Estimated, s.Unread > 0),
 		render.Bytes(s.Usage.Bytes + s.Linked.Bytes), render.Bytes(s.Usage.Allocated + s.Linked.Allocated), size(s.Slack),
 		minute(s.LastMs), age(s.LastMs, st), render.Escaped(t.Policy), t.ID}
 }
@@ -155,8 +163,10 @@ func (p *Partition) cells(st Style) []string {
 		name = p.Name
 	}
 	return []string{render.Escaped(name), render.Count(s.Segments), number(p.FirstOffset), number(p.LastOffset),
-		records(s.Records, s.Estimated, s.Unread > 0), render.Bytes(s.Usage.Bytes + s.Linked.Bytes), render.Bytes(s.Usage.Allocated + s.Linked.Allocated),
-		size(s.Slack), number(p.Active), minute(s.LastMs), age(s.LastMs, st), render.Escaped(p.Policy), p.TopicID, render.Escaped(p.Dir)}
+		records(s.Records, s.Estimated, s.Unread > 0), render.Bytes(s.Usage.Bytes + s.Linked.Bytes),
+		render.Bytes(s.Usage.Allocated + s.Linked.Allocated),
+		size(s.Slack), number(p.Active), minute(s.LastMs), age(s.LastMs, st), render.Escaped(p.Policy), p.TopicID,
+		render.Escaped(p.Dir)}
 }
 
 func (r *Row) segmentCells(st Style) []string {
@@ -169,11 +179,14 @@ func (r *Row) segmentCells(st Style) []string {
 	if s.LastMs.OK && s.LastMs.N > st.NowMs {
 		newest = st.Theme.Look(newest)
 	}
-	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset), records(s.Records, s.Estimated, s.Unread),
-		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack), render.Escaped(r.Partition.Dir)}
+	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset),
+		records(s.Records, s.Estimated, s.Unread),
+		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack),
+		render.Escaped(r.Partition.Dir)}
 }
 
-// records writes a count; one that comes from offsets is an upper bound, and one that lacks what could not be read a lower one.
+// records writes a count; one that comes from offsets is an upper bound, and one that lacks what could not be read a
+// lower one.
 func records(n int64, estimated, unread bool) string {
 	switch {
 	case estimated && unread:

@@ -173,7 +173,8 @@ func (g *Count) one(b *format.Batch, n, packed, plain int64) {
 	g.FirstMs = g.FirstMs.least(Some(first))
 }
 
-// sequence counts a gap where a batch does not follow the one before it of the same producer and epoch. Markers have no numbers.
+// sequence counts a gap where a batch does not follow the one before it of the same producer and epoch. Markers have no
+// numbers.
 func (g *Count) sequence(b *format.Batch) {
 	if b.ProducerID < 0 || b.BaseSequence < 0 || b.Control() {
 		return

@@ -147,7 +147,8 @@ func TestDistributions(t *testing.T) {
 	for v := range int64(4 * maxValues) {
 		many.count(v)
 	}
-	if got, want := many.Quantile(50), int64(2*maxValues); got > want || got < want-want>>8 || len(many.counts) > maxValues {
+	if got, want := many.Quantile(50), int64(2*maxValues); got > want || got < want-want>>8 ||
+		len(many.counts) > maxValues {
 		t.Errorf("p50 of many is %d of %d values kept, want about %d", got, len(many.counts), want)
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // StatsColumns head what StatsCells returns, after the name of the topic or partition.
-var StatsColumns = []render.Column{{Name: "batches", Right: true}, {Name: "records", Right: true}, {Name: "batch p50", Right: true},
+var StatsColumns = []render.Column{{Name: "batches", Right: true}, {Name: "records", Right: true},
+	{Name: "batch p50", Right: true},
 	{Name: "p99", Right: true}, {Name: "max", Right: true}, {Name: "records p50", Right: true}, {Name: "p99", Right: true},
 	{Name: "max", Right: true}, {Name: "headers", Right: true}, {Name: "codecs"}, {Name: "ratio", Right: true},
 	{Name: "producers", Right: true}, {Name: "magic"}, {Name: "back", Right: true}}
@@ -20,9 +21,11 @@ var StatsColumns = []render.Column{{Name: "batches", Right: true}, {Name: "recor
 func (r *Row) StatsCells(st Style) []string {
 	s := r.sums().Stats
 	b, n := &s.BatchBytes, &s.BatchCounts
-	return []string{r.StatsName(st), render.Count(s.Batches), render.Count(s.Records), render.Bytes(b.Quantile(50)), render.Bytes(b.Quantile(99)),
+	return []string{r.StatsName(st), render.Count(s.Batches), render.Count(s.Records), render.Bytes(b.Quantile(50)),
+		render.Bytes(b.Quantile(99)),
 		render.Bytes(b.Max()), render.Count(n.Quantile(50)), render.Count(n.Quantile(99)), render.Count(n.Max()),
-		percent(s.headerBytes(), s.Bytes), s.codecs(), ratio(s.Packed, s.Plain), render.Count(int64(len(s.Producers))), s.magics(),
+		percent(s.headerBytes(), s.Bytes), s.codecs(), ratio(s.Packed, s.Plain), render.Count(int64(len(s.Producers))),
+		s.magics(),
 		render.Count(s.Back)}
 }
 
@@ -81,8 +84,10 @@ func (t *Topic) Batching() string {
 	if s == nil || s.Batches < 100 || s.Bytes == 0 || s.BatchCounts.Quantile(50) > 2 || 10*s.headerBytes() < s.Bytes {
 		return ""
 	}
-	return fmt.Sprintf("%s: half of the batches have no more than %s, and %s of the bytes are batch headers: its producers hardly batch. "+
-		"kseg explain size FILE says what another linger.ms and batch.size would make of a segment's records.", render.Escaped(t.Name),
+	return fmt.Sprintf("%s: half of the batches have no more than %s, and %s of the bytes are batch headers: its "+
+		"producers hardly batch. "+
+		"kseg explain size FILE says what another linger.ms and batch.size would make of a segment's records.",
+		render.Escaped(t.Name),
 		render.Plural(s.BatchCounts.Quantile(50), "record", "records"), percent(s.headerBytes(), s.Bytes))
 }
 
@@ -148,10 +153,12 @@ func (s *Stats) GroupRows(by Group) []GroupRow {
 
 // GroupColumns are the columns of a list by producer, codec or day.
 func GroupColumns(by Group) []render.Column {
-	columns := []render.Column{{Name: string(by), Right: by == ByProducer}, {Name: "records", Right: true}, {Name: "bytes", Right: true},
+	columns := []render.Column{{Name: string(by), Right: by == ByProducer}, {Name: "records", Right: true},
+		{Name: "bytes", Right: true},
 		{Name: "share", Right: true}, {Name: "batches", Right: true}, {Name: "partitions", Right: true}}
 	if by != ByDay {
-		columns = append(columns, render.Column{Name: "first"}, render.Column{Name: "last"}, render.Column{Name: "ratio", Right: true})
+		columns = append(columns, render.Column{Name: "first"}, render.Column{Name: "last"}, render.Column{Name: "ratio",
+			Right: true})
 	}
 	if by == ByProducer {
 		columns = append(columns, render.Column{Name: "sequence gaps", Right: true})
@@ -176,7 +183,8 @@ func (g GroupRow) name() string {
 
 // Cells are the row under GroupColumns.
 func (g GroupRow) Cells() []string {
-	cells := []string{g.name(), render.Count(g.Records), render.Bytes(g.Bytes), g.share, render.Count(g.Batches), render.Count(g.Partitions)}
+	cells := []string{g.name(), render.Count(g.Records), render.Bytes(g.Bytes), g.share, render.Count(g.Batches),
+		render.Count(g.Partitions)}
 	if g.By != ByDay {
 		cells = append(cells, minute(g.FirstMs), minute(g.LastMs), ratio(g.Packed, g.Plain))
 	}

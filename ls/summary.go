@@ -109,7 +109,8 @@ func (s *Summary) appendLeftovers(dst []byte, st Style) []byte {
 	s.largest()
 	dst = append(dst, '\n')
 	dst = append(dst, st.Theme.Strong("left over")...)
-	dst = append(dst, fmt.Sprintf(": %s, %s\n", render.Plural(s.left, "file or directory", "files and directories"), render.Bytes(s.leftBytes))...)
+	dst = append(dst, fmt.Sprintf(": %s, %s\n", render.Plural(s.left, "file or directory", "files and directories"),
+		render.Bytes(s.leftBytes))...)
 	var told []string
 	for _, first := range s.leftovers {
 		sentence := first.What + "; " + first.Removal + ":"
@@ -144,7 +145,8 @@ func (s *Summary) appendDirs(dst []byte, st Style) []byte {
 	for _, d := range s.Dirs {
 		free, inodes := "", ""
 		if d.RoomKnown {
-			free = fmt.Sprintf("%s of %s (%s)", render.Bytes(d.Room.Free), render.Bytes(d.Room.Size), percent(d.Room.Free, d.Room.Size))
+			free = fmt.Sprintf("%s of %s (%s)", render.Bytes(d.Room.Free), render.Bytes(d.Room.Size),
+				percent(d.Room.Free, d.Room.Size))
 			if d.Room.Files > 0 {
 				inodes = percent(d.Room.FreeFiles, d.Room.Files)
 			}
@@ -152,7 +154,8 @@ func (s *Summary) appendDirs(dst []byte, st Style) []byte {
 				free += ", mounted read-only"
 			}
 		}
-		columns.Row(render.Escaped(d.Display), render.Count(d.Sums.Partitions), render.Count(d.Sums.Segments), render.Bytes(d.Usage.Bytes),
+		columns.Row(render.Escaped(d.Display), render.Count(d.Sums.Partitions), render.Count(d.Sums.Segments),
+			render.Bytes(d.Usage.Bytes),
 			render.Bytes(d.Usage.Allocated), free, inodes)
 	}
 	return columns.Append(dst, "")
@@ -176,24 +179,29 @@ func percent(part, whole int64) string {
 // sentences are what is to be said of the whole.
 func (s *Summary) sentences(st Style) []string {
 	t := &s.Total
-	list := []string{fmt.Sprintf("Total: %s, %s, %s bytes as du -b counts them, %s on disk (du).", render.Plural(t.Partitions, "partition", "partitions"),
+	list := []string{fmt.Sprintf("Total: %s, %s, %s bytes as du -b counts them, %s on disk (du).",
+		render.Plural(t.Partitions, "partition", "partitions"),
 		render.Plural(t.Segments, "segment", "segments"), render.Count(t.Usage.Bytes), render.Count(t.Usage.Allocated))}
 	for _, twin := range s.Twins.List() {
 		list = append(list, st.Theme.Bad(render.Escaped(twin.Sentence()))+".")
 	}
 	if t.Linked.Bytes > 0 {
-		list = append(list, fmt.Sprintf("Links lead to %s more (%s on disk), which du counts with -L only.", render.Bytes(t.Linked.Bytes),
+		list = append(list, fmt.Sprintf("Links lead to %s more (%s on disk), which du counts with -L only.",
+			render.Bytes(t.Linked.Bytes),
 			render.Bytes(t.Linked.Allocated)))
 	}
 	if t.Estimated {
-		list = append(list, "Records after ≤ are counted by their offsets, from the first to the last: compaction leaves fewer. --stats reads all headers.")
+		list = append(list, "Records after ≤ are counted by their offsets, from the first to the last: compaction leaves "+
+			"fewer. --stats reads all headers.")
 	}
 	if t.Unread > 0 {
-		list = append(list, st.Theme.Look(render.Plural(t.Unread, "directory or log", "directories and logs")+" could not be read; what is in "+
+		list = append(list, st.Theme.Look(render.Plural(t.Unread, "directory or log", "directories and logs")+
+			" could not be read; what is in "+
 			"them is not in these numbers."))
 	}
 	if t.Maps > 0 {
-		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).", render.Count(t.Maps), s.MaxMapCount,
+		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).",
+			render.Count(t.Maps), s.MaxMapCount,
 			percent(t.Maps, s.MaxMapCount))
 		if t.Maps > s.MaxMapCount {
 			maps = st.Theme.Bad(maps)
@@ -201,7 +209,8 @@ func (s *Summary) sentences(st Style) []string {
 		list = append(list, maps)
 	}
 	if t.ClosedBytes > 0 {
-		list = append(list, fmt.Sprintf("Retention can free at most what closed segments have, %s; kseg retention says which go, and when.",
+		list = append(list, fmt.Sprintf("Retention can free at most what closed segments have, %s; kseg retention says "+
+			"which go, and when.",
 			render.Bytes(t.ClosedBytes)))
 	}
 	return list

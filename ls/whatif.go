@@ -77,8 +77,10 @@ func (w *WhatIf) Title() string {
 	if w.Level != 0 {
 		level = fmt.Sprintf(" at level %d", w.Level)
 	}
-	return fmt.Sprintf("Then: the same records, in their order, by a producer with compression.type=%s%s and batch.size=%d whose batches are all full. "+
-		"Compressed by this program's own libraries, with their levels; those of a producer or broker may give a tenth more or less.",
+	return fmt.Sprintf("Then: the same records, in their order, by a producer with compression.type=%s%s and "+
+		"batch.size=%d whose batches are all full. "+
+		"Compressed by this program's own libraries, with their levels; those of a producer or broker may give a tenth "+
+		"more or less.",
 		w.Codec, level, w.Batch)
 }
 
@@ -249,7 +251,8 @@ func (k *packer) close() error {
 }
 
 // WhatIfColumns head what WhatIfCells returns, after the name of the topic or partition.
-var WhatIfColumns = []render.Column{{Name: "batches", Right: true}, {Name: "bytes", Right: true}, {Name: "then batches", Right: true},
+var WhatIfColumns = []render.Column{{Name: "batches", Right: true}, {Name: "bytes", Right: true}, {Name: "then batches",
+	Right: true},
 	{Name: "then bytes", Right: true}, {Name: "change", Right: true}, {Name: "tried"}}
 
 // WhatIfCells are the row's name and what it takes now and then.
@@ -262,7 +265,8 @@ func (r *Row) WhatIfCells(st Style) []string {
 	if s.ReadBatches < s.Batches {
 		tried = render.Plural(s.ReadBatches, "batch", "batches")
 	}
-	return []string{r.StatsName(st), render.Count(s.Batches), render.Bytes(s.Bytes), render.Count(s.ThenBatches), render.Bytes(s.ThenBytes),
+	return []string{r.StatsName(st), render.Count(s.Batches), render.Bytes(s.Bytes), render.Count(s.ThenBatches),
+		render.Bytes(s.ThenBytes),
 		change, tried}
 }
 

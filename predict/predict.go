@@ -1,5 +1,5 @@
-// Package predict says what the next start of a broker would do to log directories. The model is package broker; here it is run over what
-// was given, and shown.
+// Package predict says what the next start of a broker would do to log directories. The model is package broker; here
+// it is run over what was given, and shown.
 package predict
 
 import (
@@ -52,7 +52,8 @@ type Broker struct {
 	listed bool // whole log directories were given
 }
 
-// Run predicts all that was given. Problems are what could not be read; nothing is said about that. The error is one of use.
+// Run predicts all that was given. Problems are what could not be read; nothing is said about that. The error is one of
+// use.
 func Run(ctx context.Context, set *logdir.Set, o Options) ([]*Broker, []logdir.Problem, error) {
 	if err := checkEdits(set, o.Edits); err != nil {
 		return nil, nil, err
@@ -132,7 +133,8 @@ func checkEdits(set *logdir.Set, edits []Edit) error {
 			}
 		}
 		if !found {
-			return fmt.Errorf("%w: --what-if: there is no file %s among the operands; name it as they are named", logdir.ErrUsage, e.Pattern)
+			return fmt.Errorf("%w: --what-if: there is no file %s among the operands; name it as they are named",
+				logdir.ErrUsage, e.Pattern)
 		}
 	}
 	return nil
@@ -218,8 +220,8 @@ func (b *Broker) BytesRead() int64 {
 	return n
 }
 
-// Seconds is how long reading takes: the threads of a log directory read different partitions at the same time, the directories beside each
-// other.
+// Seconds is how long reading takes: the threads of a log directory read different partitions at the same time, the
+// directories beside each other.
 func (b *Broker) Seconds(o *Options) float64 {
 	total, most := map[*logdir.LogDir]int64{}, map[*logdir.LogDir]int64{}
 	for _, p := range b.Partitions {

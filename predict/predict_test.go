@@ -17,7 +17,8 @@ func run(t *testing.T, o Options, paths ...string) []*Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.NowMs, o.MaxBatchBytes, o.Jobs, o.Threads = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixMilli(), 1<<20, 2, max(o.Threads, 1)
+	o.NowMs, o.MaxBatchBytes, o.Jobs, o.Threads = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixMilli(), 1<<20, 2,
+		max(o.Threads, 1)
 	all, problems, err := Run(context.Background(), set, o)
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("%v, %v", err, problems)
@@ -60,7 +61,8 @@ func TestBrokersApart(t *testing.T) {
 		t.Fatalf("%d brokers", len(all))
 	}
 	text := string(all[0].AppendText(nil, &Options{}, Style{Theme: render.NewTheme(false), Width: 100}))
-	for _, says := range []string{"nothing keeps the broker from starting", "13 partitions are loaded without loss", "free of"} {
+	for _, says := range []string{"nothing keeps the broker from starting", "13 partitions are loaded without loss",
+		"free of"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("it does not say %q:\n%s", says, text)
 		}

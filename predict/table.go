@@ -9,8 +9,10 @@ import (
 
 // Columns are those of the table form.
 func Columns() []render.Column {
-	return []render.Column{{Name: "partition"}, {Name: "shutdown"}, {Name: "recovery point", Right: true}, {Name: "outcome"}, {Name: "log start", Right: true},
-		{Name: "log end", Right: true}, {Name: "segments", Right: true}, {Name: "bytes read", Right: true}, {Name: "bytes lost", Right: true},
+	return []render.Column{{Name: "partition"}, {Name: "shutdown"}, {Name: "recovery point", Right: true},
+		{Name: "outcome"}, {Name: "log start", Right: true},
+		{Name: "log end", Right: true}, {Name: "segments", Right: true}, {Name: "bytes read", Right: true},
+		{Name: "bytes lost", Right: true},
 		{Name: "lost offsets"}, {Name: "why"}}
 }
 
@@ -40,6 +42,7 @@ func addRow(t *render.Table, theme render.Theme, p *broker.PartitionStart) {
 	if len(p.Cuts) > 0 && p.Cuts[0].Why != nil && why == "" {
 		why = p.Cuts[0].File + ": " + p.Cuts[0].Why.Error()
 	}
-	t.Row(render.Escaped(p.Partition.Display), shutdown(p.Clean), n(p.RecoveryPoint), outcome, start, end, segments, n(p.BytesRead), n(p.Lost.Bytes),
+	t.Row(render.Escaped(p.Partition.Display), shutdown(p.Clean), n(p.RecoveryPoint), outcome, start, end, segments,
+		n(p.BytesRead), n(p.Lost.Bytes),
 		ranges(p.Lost.Ranges), render.Escaped(why))
 }

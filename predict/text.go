@@ -19,7 +19,8 @@ type Style struct {
 	Quiet    bool // only what is wrong
 }
 
-// AppendText appends the answer: does the broker start, what each partition that is not left alone loses, and what it costs.
+// AppendText appends the answer: does the broker start, what each partition that is not left alone loses, and what it
+// costs.
 func (b *Broker) AppendText(dst []byte, o *Options, st Style) []byte {
 	dst = b.appendVerdict(dst, st)
 	quiet, unserved := 0, int64(0)
@@ -87,7 +88,8 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		}
 	}
 	if n := len(b.Vanished); n > 0 {
-		text := fmt.Sprintf("%s with what goes of the metadata log: %s", render.Plural(int64(n), "topic vanishes", "topics vanish"), listed(b.Vanished))
+		text := fmt.Sprintf("%s with what goes of the metadata log: %s", render.Plural(int64(n), "topic vanishes",
+			"topics vanish"), listed(b.Vanished))
 		if b.Voters > 1 {
 			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them", b.Voters)
 		}
@@ -170,7 +172,8 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 	case p.Stray != "":
 		return "it is set aside as -stray, where nobody reads it", true
 	case len(p.Lost.Ranges) > 0:
-		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(), "offset", "offsets"), ranges(p.Lost.Ranges),
+		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(), "offset",
+			"offsets"), ranges(p.Lost.Ranges),
 			p.Loaded.LogStart, p.LogEnd), true
 	case len(p.Hazards) > 0:
 		return fmt.Sprintf("it is loaded, from %d to %d, and then retention deletes %s", p.Loaded.LogStart, p.LogEnd,
@@ -244,7 +247,8 @@ func recoveredWhy(p *broker.PartitionStart, n int64) string {
 func removedLogs(p *broker.PartitionStart) int64 {
 	n := int64(0)
 	for _, f := range p.Files {
-		if name := format.ParseFileName(f.Name); f.Action == broker.Delete && name.Kind == format.KindLog && !name.Leftover() {
+		if name := format.ParseFileName(f.Name); f.Action == broker.Delete && name.Kind == format.KindLog &&
+			!name.Leftover() {
 			n++
 		}
 	}
@@ -296,7 +300,8 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 	if n := b.BytesRead(); n > 0 {
 		text := "The start reads " + render.Bytes(n)
 		if o.Rate > 0 {
-			text += fmt.Sprintf(", %s at %s/s with %s a log directory", render.Duration(int64(1000*b.Seconds(o))), render.Bytes(o.Rate),
+			text += fmt.Sprintf(", %s at %s/s with %s a log directory", render.Duration(int64(1000*b.Seconds(o))),
+				render.Bytes(o.Rate),
 				render.Plural(int64(o.Threads), "recovery thread", "recovery threads"))
 		}
 		parts = append(parts, text+".")
@@ -305,9 +310,11 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 	for i, d := range b.Dirs {
 		if s := b.Space[i]; s != nil && d.Dir.Listed && !told[*s] {
 			told[*s] = true
-			text := fmt.Sprintf("Where %s lies there are %s free of %s", d.Dir.Display, render.Bytes(s.Free), render.Bytes(s.Size))
+			text := fmt.Sprintf("Where %s lies there are %s free of %s", d.Dir.Display, render.Bytes(s.Free),
+				render.Bytes(s.Size))
 			if s.Free < lowSpace {
-				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty sound segments, so make room first"
+				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty sound " +
+					"segments, so make room first"
 			}
 			parts = append(parts, text+".")
 		}
@@ -347,7 +354,8 @@ func Summary(all []*Broker) string {
 	for _, part := range []struct {
 		n    int64
 		text string
-	}{{lose, "losing records"}, {fail, "not loaded"}, {unserved, "not served"}, {stray, "set aside"}, {expire, "about to be deleted"}} {
+	}{{lose, "losing records"}, {fail, "not loaded"}, {unserved, "not served"}, {stray, "set aside"},
+		{expire, "about to be deleted"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", render.Count(part.n), part.text))
 		}

@@ -67,8 +67,8 @@ func (all *Inputs) addWithParent(path, display string, parent *logdir.LogDir) er
 	return err
 }
 
-// Refuse refuses a folder that lies in an input or around one, through whatever links. The error names the folder after the
-// flag that gave it, and wraps logdir.ErrUsage.
+// Refuse refuses a folder that lies in an input or around one, through whatever links. The error names the folder after
+// the flag that gave it, and wraps logdir.ErrUsage.
 func (all Inputs) Refuse(flag, dir string) error {
 	real, err := realPath(dir)
 	if err != nil {
@@ -80,7 +80,8 @@ func (all Inputs) Refuse(flag, dir string) error {
 				logdir.ErrUsage, flag, dir, in.display)
 		}
 		if info, err := os.Stat(real); err == nil && lies(in.real, info) {
-			return fmt.Errorf("%w: %s, which is read, lies in %s %s; name another folder", logdir.ErrUsage, in.display, flag, dir)
+			return fmt.Errorf("%w: %s, which is read, lies in %s %s; name another folder", logdir.ErrUsage, in.display, flag,
+				dir)
 		}
 	}
 	return nil
@@ -119,7 +120,8 @@ func realPath(path string) (string, error) {
 	}
 }
 
-// absolute is the path from the root on. Where the working directory is gone it stays as it is, and opening it will fail.
+// absolute is the path from the root on. Where the working directory is gone it stays as it is, and opening it will
+// fail.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -196,7 +198,8 @@ func (p *partition) write(seg *logdir.Segment, x *Recovery, res *Segment) {
 			res.Outcome, res.Loss, res.Reason, res.Files = Failed, NoLoss, err.Error(), nil
 			return
 		}
-		res.Files = append(res.Files, File{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)), Written: !there})
+		res.Files = append(res.Files, File{Path: filepath.Join(p.out.path, f.name), Bytes: int64(len(f.data)),
+			Written: !there})
 	}
 	w.errs = make([]error, len(files))
 	for i, f := range files {
@@ -209,7 +212,8 @@ func (p *partition) write(seg *logdir.Segment, x *Recovery, res *Segment) {
 	p.out.bytes += w.bytes
 }
 
-// finish waits until what is being written is no more than so many segments and bytes, and hands on the results in order.
+// finish waits until what is being written is no more than so many segments and bytes, and hands on the results in
+// order.
 func (p *partition) finish(segments, bytes int) error {
 	d := p.out
 	for len(d.queue) > segments || d.bytes > bytes {
@@ -271,7 +275,8 @@ func (d *folder) present(f newFile) (bool, error) {
 			return true, nil
 		}
 	}
-	return true, fmt.Errorf("%s is there already and differs from what was rebuilt; it stays as it was (take it away, or name "+
+	return true, fmt.Errorf("%s is there already and differs from what was rebuilt; it stays as it was (take it away, "+
+		"or name "+
 		"another folder)", path)
 }
 

@@ -46,7 +46,8 @@ func TestOracleSnapshots(t *testing.T) {
 	}
 	asked := time.Now().UnixMilli()
 	got := recoveryAnswers(t, "load", 4096, snapshotPartitions(t))
-	if err := os.WriteFile(filepath.Join("testdata", "snapshots.txt"), fmt.Appendf(nil, "asked %d\n%s", asked, got), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("testdata", "snapshots.txt"), fmt.Appendf(nil, "asked %d\n%s", asked, got),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 const producerExpirationMs = 24 * 60 * 60 * 1000
 
 // producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
-// builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment. Since
-// recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of the same offset
-// is preferred, for it knows what compaction has taken out of the log.
+// builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment.
+// Since recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of the same
+// offset is preferred, for it knows what compaction has taken out of the log.
 type producerHistory struct {
 	*rebuilder
 	dir       *logdir.Partition
@@ -27,7 +27,8 @@ type producerHistory struct {
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
-	return producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir), expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs,
+	return producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir),
+		expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs,
 		snapshots: state.ProducerSnapshotsOf(dir)}
 }
 

@@ -1,8 +1,8 @@
-// Package rebuild makes what a broker's recovery makes of a log: its indexes, the index of aborted transactions, and the
-// snapshots of producers.
+// Package rebuild makes what a broker's recovery makes of a log: its indexes, the index of aborted transactions, and
+// the snapshots of producers.
 //
-// Recovery does so for the batches of one segment (LogSegment.recover). Run does it for segments on disk, and writes the files
-// into another folder.
+// Recovery does so for the batches of one segment (LogSegment.recover). Run does it for segments on disk, and writes
+// the files into another folder.
 package rebuild
 
 import (
@@ -119,8 +119,8 @@ type rebuilder struct {
 
 // Run writes the indexes of all segments in the set as a broker's recovery writes them (LogSegment.recover), each
 // segment by itself: also those that a broker would delete because it cuts one before them. The error is for a run that
-// was cut short: by the context, by Emit, by a folder that cannot be written to, or, wrapping logdir.ErrUsage, by one that
-// must not be.
+// was cut short: by the context, by Emit, by a folder that cannot be written to, or, wrapping logdir.ErrUsage, by one
+// that must not be.
 func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	r := &rebuilder{ctx: ctx, opts: &opts, reader: format.NewRecordReader(opts.MaxBatchBytes, nil)}
 	for _, problem := range set.Problems {
@@ -165,7 +165,8 @@ func (r *rebuilder) partitions(set *logdir.Set) ([]*partition, error) {
 			if p == nil {
 				p = &partition{rebuilder: r, dir: dir, known: map[string]bool{}}
 				if other := byName[dir.Name]; other != nil {
-					return nil, fmt.Errorf("%w: %s and %s would both be rebuilt into %s; rebuild them into two folders, one after the other",
+					return nil, fmt.Errorf("%w: %s and %s would both be rebuilt into %s; rebuild them into two folders, one after "+
+						"the other",
 						logdir.ErrUsage, other.dir.Display, dir.Display, filepath.Join(r.opts.Dir, dir.Name))
 				}
 				byPath[path], byName[dir.Name] = p, p
@@ -255,8 +256,8 @@ func (p *partition) run() error {
 // defaultInterval is Kafka's default of index.interval.bytes.
 const defaultInterval = "4096"
 
-// IndexInterval is the index.interval.bytes for a partition: the one that was asked for, if not nil, else the topic's own. That of
-// the metadata log is fixed (KafkaRaftLog). cluster is not asked where asked is given.
+// IndexInterval is the index.interval.bytes for a partition: the one that was asked for, if not nil, else the topic's
+// own. That of the metadata log is fixed (KafkaRaftLog). cluster is not asked where asked is given.
 func IndexInterval(asked *int64, cluster *state.Cluster, dir *logdir.Partition) state.Setting {
 	switch {
 	case asked != nil:
@@ -340,8 +341,8 @@ func (p *partition) judge(seg *logdir.Segment, data []byte, x *Recovery, res *Se
 	}
 }
 
-// cut says why recovery stops before the end, and how bad that is: a partition of which the broker was killed may end in
-// the beginning of a batch, or in zeros.
+// cut says why recovery stops before the end, and how bad that is: a partition of which the broker was killed may end
+// in the beginning of a batch, or in zeros.
 func (p *partition) cut(seg *logdir.Segment, data []byte, x *Recovery) (Loss, string) {
 	if x.err != nil {
 		return LostData, x.reason()

@@ -127,7 +127,8 @@ func compareCuts(t *testing.T, golden string, rebuilt []Segment) {
 	}
 	for i, r := range rebuilt {
 		want := rows[i+1]
-		if itoa(r.Base) != want[0] || itoa(r.Size) != want[1] || itoa(r.Kept) != want[3] || (r.Outcome == Whole) != (want[2] == "0") {
+		if itoa(r.Base) != want[0] || itoa(r.Size) != want[1] || itoa(r.Kept) != want[3] ||
+			(r.Outcome == Whole) != (want[2] == "0") {
 			t.Errorf("%s: segment %d: %s, %d of %d bytes kept; want %v", golden, r.Base, r.Outcome, r.Kept, r.Size, want)
 		}
 	}
@@ -187,15 +188,18 @@ func damagedPartitions(t *testing.T) []string {
 func oddPartitions() map[string]map[int64][]byte {
 	plain := func(offsets ...int64) (log []byte) {
 		for _, o := range offsets {
-			log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: o, TimestampMs: 1_700_000_000_000 + o, Value: make([]byte, 300)}}})
+			log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: o, TimestampMs: 1_700_000_000_000 +
+				o, Value: make([]byte, 300)}}})
 		}
 		return log
 	}
 	marker := func(offset int64, key, value string) fixture.Batch {
-		return fixture.Batch{Attributes: 0x30, Records: []fixture.Record{{Offset: offset, TimestampMs: 5, Key: []byte(key), Value: []byte(value)}}}
+		return fixture.Batch{Attributes: 0x30, Records: []fixture.Record{{Offset: offset, TimestampMs: 5, Key: []byte(key),
+			Value: []byte(value)}}}
 	}
 	txn := func(offset int64, attributes int16) fixture.Batch {
-		return fixture.Batch{Attributes: attributes, Records: []fixture.Record{{Offset: offset, TimestampMs: 5, Value: make([]byte, 300)}}}
+		return fixture.Batch{Attributes: attributes, Records: []fixture.Record{{Offset: offset, TimestampMs: 5,
+			Value: make([]byte, 300)}}}
 	}
 	packed := func(b fixture.Batch, codec int16) fixture.Batch { // it says so, but is not
 		b.Attributes |= codec
@@ -219,12 +223,13 @@ func oddPartitions() map[string]map[int64][]byte {
 		"few-bytes":               {0: []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00")},
 		"marker-key-short":        {0: append(bytes.Clone(open), of(7, marker(3, "\x00\x00\x00", end), txn(4, 0x10))...)},
 		"marker-type-unknown":     {0: append(bytes.Clone(open), of(7, marker(3, "\x00\x00\x00\x09", end), txn(4, 0x10))...)},
-		"marker-version-negative": {0: append(bytes.Clone(open), of(7, marker(3, abort, "\xff\xff\x00\x00\x00\x07"), txn(4, 0x10))...)},
-		"marker-value-short":      {0: append(bytes.Clone(open), of(7, marker(3, abort, "\x00\x00\x00"), txn(4, 0x10))...)},
-		"marker-codec-unknown":    {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 6), txn(4, 0x10))...)},
-		"marker-no-gzip":          {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 1), txn(4, 0x10))...)},
-		"marker-no-lz4":           {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 3), txn(4, 0x10))...)},
-		"plain-within-txn":        {0: append(bytes.Clone(open), of(7, txn(3, 0))...)},
+		"marker-version-negative": {0: append(bytes.Clone(open), of(7, marker(3, abort, "\xff\xff\x00\x00\x00\x07"),
+			txn(4, 0x10))...)},
+		"marker-value-short":   {0: append(bytes.Clone(open), of(7, marker(3, abort, "\x00\x00\x00"), txn(4, 0x10))...)},
+		"marker-codec-unknown": {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 6), txn(4, 0x10))...)},
+		"marker-no-gzip":       {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 1), txn(4, 0x10))...)},
+		"marker-no-lz4":        {0: append(bytes.Clone(open), of(7, packed(marker(3, abort, end), 3), txn(4, 0x10))...)},
+		"plain-within-txn":     {0: append(bytes.Clone(open), of(7, txn(3, 0))...)},
 		"aborted-over-segments": {0: open, 3: append(of(8, txn(3, 0x10), marker(4, commit, end)),
 			append(of(9, txn(5, 0x10)), of(7, marker(6, abort, end))...)...)},
 		"markers-go-back": {0: of(7, txn(0, 0x10), marker(9, abort, end), txn(1, 0x10), marker(2, abort, end))},
@@ -259,8 +264,9 @@ func digits(data []byte, there bool) string {
 	return hex.EncodeToString(data)
 }
 
-// Recovery of damaged segments: what is kept and the indexes of that are those of Kafka's own classes. Where these give up
-// with an exception nothing is written; but what a broker does about an InvalidOffsetException, emptying the segment, is done.
+// Recovery of damaged segments: what is kept and the indexes of that are those of Kafka's own classes. Where these give
+// up with an exception nothing is written; but what a broker does about an InvalidOffsetException, emptying the
+// segment, is done.
 func TestRecoveryOfDamage(t *testing.T) {
 	fixture.InMemory(t)
 	frozen := frozenRecovery(t)
@@ -327,10 +333,12 @@ func recoveryLine(t *testing.T, dir string, r *Segment) string {
 	return "other exception: " + r.Reason
 }
 
-// snapshotCases are the partitions of which testdata/snapshots.txt has the producer snapshots after recovery of the whole,
-// with the snapshots that they have, and without.
-var snapshotCases = []string{"4.4.0/transactions/ledger-0", "3.7.2/transactions/ledger37-0", "4.4.0/damage-base/txn/orders-0",
-	"4.4.0/logdirs/clean/data1/inventory-0", "4.4.0/compacted/users-0", "4.4.0/legacy/mix-0", "4.4.0/internal/__consumer_offsets-0"}
+// snapshotCases are the partitions of which testdata/snapshots.txt has the producer snapshots after recovery of the
+// whole, with the snapshots that they have, and without.
+var snapshotCases = []string{"4.4.0/transactions/ledger-0", "3.7.2/transactions/ledger37-0",
+	"4.4.0/damage-base/txn/orders-0",
+	"4.4.0/logdirs/clean/data1/inventory-0", "4.4.0/compacted/users-0", "4.4.0/legacy/mix-0",
+	"4.4.0/internal/__consumer_offsets-0"}
 
 // snapshotPartitions makes the partitions of snapshotCases. compacted/users-0 is there without its snapshots only: a
 // broker that recovers all of it deletes those it has before it reaches their segments.
@@ -380,7 +388,8 @@ func TestSnapshotsOfRecovery(t *testing.T) {
 	for _, src := range snapshotPartitions(t) {
 		dir := filepath.Join(t.TempDir(), "fresh")
 		now := time.UnixMilli(askedMs - snapshotExpirationMs + producerExpirationMs)
-		if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(4096)), Snapshots: true, Jobs: 1, Now: now}, src); err != nil {
+		if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(4096)), Snapshots: true, Jobs: 1, Now: now},
+			src); err != nil {
 			t.Fatal(err)
 		}
 		for name, data := range files(t, filepath.Join(dir, filepath.Base(src))) {
@@ -414,7 +423,8 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := filepath.Join(root, "data", "ledger-0")
-	links := map[string]string{"to-input": in, "to-data": filepath.Join(root, "data"), "to-log": filepath.Join(in, "00000000000000000000.log")}
+	links := map[string]string{"to-input": in, "to-data": filepath.Join(root, "data"), "to-log": filepath.Join(in,
+		"00000000000000000000.log")}
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
 			t.Fatal(err)
@@ -455,10 +465,12 @@ func TestFoldersThatAreRefused(t *testing.T) {
 
 func TestPartitionsOfOneNameAreRefused(t *testing.T) {
 	a, b := fixture.Dir(t, "4.4.0/hello/hello-0"), fixture.Dir(t, "4.4.0/hello/hello-0")
-	if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a, b); !errors.Is(err, logdir.ErrUsage) {
+	if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a, b); !errors.Is(err,
+		logdir.ErrUsage) {
 		t.Errorf("the error is %v", err)
 	}
-	twice, summary, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a, filepath.Join(a, "00000000000000000000.log"), a)
+	twice, summary, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1))}, a,
+		filepath.Join(a, "00000000000000000000.log"), a)
 	if err != nil || len(twice) != 1 || summary.Partitions != 1 {
 		t.Errorf("one partition given three times: %d segments, %v", len(twice), err)
 	}
@@ -506,7 +518,8 @@ func TestWriteErrors(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "ledger-0", taken, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(512)), Jobs: 2}, src); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+	if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(512)), Jobs: 2}, src); err == nil ||
+		!strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("the error is %v", err)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "ledger-0"))
@@ -527,8 +540,8 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// One segment of a partition, as a file or by its offset, is rebuilt like all of it: the producers' state comes from what
-// lies around it.
+// One segment of a partition, as a file or by its offset, is rebuilt like all of it: the producers' state comes from
+// what lies around it.
 func TestOneSegmentAlone(t *testing.T) {
 	src := fixture.Dir(t, "4.4.0/transactions/ledger-0")
 	for name := range files(t, src) {
@@ -543,7 +556,8 @@ func TestOneSegmentAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, base := range []int64{169, 0, 246, 87} {
-		if _, _, err := rebuildInto(t, Options{Dir: alone, Interval: new(int64(512)), Jobs: 1}, filepath.Join(src, format.SegmentFileName(base, format.KindLog))); err != nil {
+		if _, _, err := rebuildInto(t, Options{Dir: alone, Interval: new(int64(512)), Jobs: 1},
+			filepath.Join(src, format.SegmentFileName(base, format.KindLog))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -574,7 +588,8 @@ func TestIntervalOfTheTopic(t *testing.T) {
 	}
 	// A ConfigRecord (type 4): version 0, resource type 2 (topic), three compact strings, no tagged fields.
 	config := "\x01\x04\x00\x02" + "\x07clicks" + "\x15index.interval.bytes" + "\x04777" + "\x00"
-	data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: next, TimestampMs: 1, Value: []byte(config)}}})
+	data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: next, TimestampMs: 1,
+		Value: []byte(config)}}})
 	if err := os.WriteFile(metadata, data, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ type Recovery struct {
 	producers *format.ProducerState
 	reader    *format.RecordReader
 
-	snapOffset int64  // of the last snapshot: that which producers were loaded from, or early; the log's start if there is none
+	// of the last snapshot: that which producers were loaded from, or early; the log's start if there is none
+	snapOffset int64
 	early      []byte // the snapshot taken before the segment, nil if there is one on disk
 	mapEnd     int64  // the offset behind the last batch that producers know of
 	kept       int64  // bytes
@@ -24,8 +25,8 @@ type Recovery struct {
 	err        error   // why it ended before a batch that is not sound
 }
 
-// NewRecovery starts the recovery of a segment behind what the producers have done. intervalBytes is index.interval.bytes; the
-// reader is for control records.
+// NewRecovery starts the recovery of a segment behind what the producers have done. intervalBytes is
+// index.interval.bytes; the reader is for control records.
 func NewRecovery(base, intervalBytes int64, producers *format.ProducerState, reader *format.RecordReader) *Recovery {
 	return &Recovery{index: format.NewIndexBuilder(base, intervalBytes), producers: producers, reader: reader}
 }

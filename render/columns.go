@@ -20,8 +20,8 @@ const Below = -1
 // belowIndent is what words that stand below their row begin with.
 const belowIndent = "    "
 
-// Columns lines up cells in columns without a header of its own making, for text output that mixes tables with sentences:
-// fill it row by row, then Append everything.
+// Columns lines up cells in columns without a header of its own making, for text output that mixes tables with
+// sentences: fill it row by row, then Append everything.
 type Columns struct {
 	letters string
 	rows    [][]string
@@ -32,19 +32,20 @@ type Columns struct {
 	below   bool // the words of the last column stand below their row
 }
 
-// NewColumns takes a letter for each column: l for what stands to the left, r to the right; n is a name, to the left, and w are
-// words, to the left, which Fit makes narrower. Cells beyond the letters are l.
+// NewColumns takes a letter for each column: l for what stands to the left, r to the right; n is a name, to the left,
+// and w are words, to the left, which Fit makes narrower. Cells beyond the letters are l.
 func NewColumns(letters string) *Columns { return &Columns{letters: letters} }
 
-// Fit lets no line be longer than the theme's width. Where there is no room for all, names are cut in the middle, words go on
-// in lines below, and then the columns of these indexes are left out, the first ones first. Numbers are never cut.
+// Fit lets no line be longer than the theme's width. Where there is no room for all, names are cut in the middle, words
+// go on in lines below, and then the columns of these indexes are left out, the first ones first. Numbers are never
+// cut.
 func (c *Columns) Fit(theme Theme, drop ...int) *Columns {
 	c.width, c.drop = theme.Width, drop
 	return c
 }
 
-// HeadedColumns is a Columns under the names of columns, which fits into the theme's width: the first column has names, the last
-// words if it is to the left, and those with the names least may go; "" stands for Below.
+// HeadedColumns is a Columns under the names of columns, which fits into the theme's width: the first column has names,
+// the last words if it is to the left, and those with the names least may go; "" stands for Below.
 func HeadedColumns(theme Theme, columns []Column, least ...string) *Columns {
 	letters, names := make([]byte, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
@@ -82,8 +83,8 @@ func (c *Columns) Row(cells ...string) { c.rows = append(c.rows, cells) }
 // Len is the number of rows that wait for Append.
 func (c *Columns) Len() int { return len(c.rows) }
 
-// Append appends the rows, a line each, with the indent before every line and no blanks at its end, and forgets them. Rows that
-// come later are never narrower, so that a long list can be written block by block.
+// Append appends the rows, a line each, with the indent before every line and no blanks at its end, and forgets them.
+// Rows that come later are never narrower, so that a long list can be written block by block.
 func (c *Columns) Append(dst []byte, indent string) []byte {
 	for _, row := range c.rows {
 		for i, cell := range row {
@@ -168,7 +169,8 @@ func (c *Columns) least(narrow int) int {
 	return sum
 }
 
-// fitted are the lines of a row whose cells fit into their columns, and the lines of words, as wide as room, that stand below them.
+// fitted are the lines of a row whose cells fit into their columns, and the lines of words, as wide as room, that stand
+// below them.
 func (c *Columns) fitted(row []string, widths []int, room int) (lines [][]string, below []string) {
 	lines = [][]string{slices.Clone(row)}
 	for i, cell := range row {
@@ -197,7 +199,8 @@ func (c *Columns) fitted(row []string, widths []int, room int) (lines [][]string
 	return lines, below
 }
 
-// unpainted splits a cell that is of one colour into what begins it, its text, and what ends it. One of several colours has none.
+// unpainted splits a cell that is of one colour into what begins it, its text, and what ends it. One of several colours
+// has none.
 func unpainted(cell string) (before, core, after string) {
 	begin, end := strings.IndexByte(cell, 'm'), strings.LastIndexByte(cell, 0x1b)
 	if begin < 0 || end <= begin || cell[0] != 0x1b {
@@ -222,7 +225,8 @@ func withoutColors(cell string) string {
 	}
 }
 
-// Middle cuts text to so many columns: what is taken out of its middle becomes …, as names differ at their beginnings and ends.
+// Middle cuts text to so many columns: what is taken out of its middle becomes …, as names differ at their beginnings
+// and ends.
 func Middle(text string, width int) string {
 	if width < 1 || visibleWidth(text) <= width {
 		return text

@@ -15,7 +15,8 @@ func fitTable(width int) string {
 	return stripColor(string(table.Append(nil, " ")))
 }
 
-// TestColumnsFit holds that lines are no longer than the terminal, that what may go goes in its order, and that numbers stay whole.
+// TestColumnsFit holds that lines are no longer than the terminal, that what may go goes in its order, and that numbers
+// stay whole.
 func TestColumnsFit(t *testing.T) {
 	for _, c := range []struct {
 		width int
@@ -64,7 +65,8 @@ func TestMiddle(t *testing.T) {
 		text  string
 		width int
 		want  string
-	}{{"orders-17", 9, "orders-17"}, {"orders-17", 7, "ord…-17"}, {"orders-17", 1, "…"}, {"日本語日本語-0", 8, "日…語-0"}, {"x", 0, "x"}} {
+	}{{"orders-17", 9, "orders-17"}, {"orders-17", 7, "ord…-17"}, {"orders-17", 1, "…"}, {"日本語日本語-0", 8, "日…語-0"},
+		{"x", 0, "x"}} {
 		if got := Middle(c.text, c.width); got != c.want {
 			t.Errorf("Middle(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// CSV turns JSON lines into comma-separated values (RFC 4180), for charts and spreadsheets: a header of the columns, then a row
-// for each line of one kind. Numbers are as in JSON, absent values are empty cells, and text is escaped as in tables.
+// CSV turns JSON lines into comma-separated values (RFC 4180), for charts and spreadsheets: a header of the columns,
+// then a row for each line of one kind. Numbers are as in JSON, absent values are empty cells, and text is escaped as
+// in tables.
 type CSV struct {
 	w       *csv.Writer
 	kind    string
@@ -17,8 +18,8 @@ type CSV struct {
 	started bool
 }
 
-// NewCSV returns a writer for lines of that kind. A column is the name of a value, or, in an object, the names on the way to it with
-// dots between: bytes_scanned.mean. In the header they are underscores.
+// NewCSV returns a writer for lines of that kind. A column is the name of a value, or, in an object, the names on the
+// way to it with dots between: bytes_scanned.mean. In the header they are underscores.
 func NewCSV(w io.Writer, kind string, columns ...string) *CSV {
 	return &CSV{w: csv.NewWriter(w), kind: kind, columns: columns}
 }

@@ -2,9 +2,10 @@ package render
 
 import "unicode/utf8"
 
-// AppendEscaped appends s as text that is safe on a terminal and stays on its line: \n, \r and \t; \x1b for other control
-// characters; \u202e for C1 controls and for characters that reorder, hide or break text; \xff for bytes that are not
-// UTF-8. A backslash stays as it is, since JSON in payloads is full of them; -o json is the form that can be undone.
+// AppendEscaped appends s as text that is safe on a terminal and stays on its line: \n, \r and \t; \x1b for other
+// control characters; \u202e for C1 controls and for characters that reorder, hide or break text; \xff for bytes that
+// are not UTF-8. A backslash stays as it is, since JSON in payloads is full of them; -o json is the form that can be
+// undone.
 func AppendEscaped[T ~string | ~[]byte](dst []byte, s T) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -50,9 +51,9 @@ func appendEscapedRune(dst []byte, r rune) []byte {
 	return append(dst, hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 }
 
-// hidden reports whether a character above ASCII acts on a terminal instead of being seen: C1 controls, the bidirectional
-// marks, embeddings and isolates, zero-width space, byte-order mark, line and paragraph separator, interlinear annotation,
-// and the invisible tag characters. Joiners stay, as scripts and emoji need them.
+// hidden reports whether a character above ASCII acts on a terminal instead of being seen: C1 controls, the
+// bidirectional marks, embeddings and isolates, zero-width space, byte-order mark, line and paragraph separator,
+// interlinear annotation, and the invisible tag characters. Joiners stay, as scripts and emoji need them.
 func hidden(r rune) bool {
 	switch {
 	case r < 0x80:

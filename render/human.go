@@ -80,7 +80,8 @@ func decimal(value float64) string {
 	return text
 }
 
-// Instant writes epoch milliseconds as "2023-11-14 22:13:20.000" in UTC. Outside the years 0 to 9999 it writes the number.
+// Instant writes epoch milliseconds as "2023-11-14 22:13:20.000" in UTC. Outside the years 0 to 9999 it writes the
+// number.
 func Instant(timestampMs int64) string { return formatTime(timestampMs, "2006-01-02 15:04:05.000") }
 
 // Minute writes epoch milliseconds as "2023-11-14 22:13" in UTC. Outside the years 0 to 9999 it writes the number.

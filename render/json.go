@@ -173,9 +173,9 @@ func (o *Obj) CloseArray() { o.buf = append(o.buf, ']') }
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Besides what JSON demands it escapes DEL, the C1 controls, the characters that
-// reorder or hide text on a terminal, and the two Unicode line ends, so that a line of JSON is safe to look at. Bytes that
-// are not UTF-8 become U+FFFD: whoever needs them exactly writes base64.
+// AppendString appends s as a JSON string. Besides what JSON demands it escapes DEL, the C1 controls, the characters
+// that reorder or hide text on a terminal, and the two Unicode line ends, so that a line of JSON is safe to look at.
+// Bytes that are not UTF-8 become U+FFFD: whoever needs them exactly writes base64.
 func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	if len(s) > largeString {
 		dst = slices.Grow(dst, jsonLength(s))
@@ -227,8 +227,8 @@ func jsonLength[T ~string | ~[]byte](s T) int {
 	return n
 }
 
-// AppendSafeJSON appends JSON in which the characters that act on a terminal, and stand in its strings as they are, become
-// escapes.
+// AppendSafeJSON appends JSON in which the characters that act on a terminal, and stand in its strings as they are,
+// become escapes.
 func AppendSafeJSON(dst, json []byte) []byte {
 	start := 0
 	for i := 0; i < len(json); {
@@ -282,8 +282,8 @@ func writableTime(timestampMs int64) bool {
 	return timestampMs >= minWritableMs && timestampMs <= maxWritableMs
 }
 
-// AppendRFC3339 appends epoch milliseconds as 2023-11-14T22:13:20.000Z. Outside the years 0 to 9999, which RFC 3339 cannot
-// write, it appends the bare number.
+// AppendRFC3339 appends epoch milliseconds as 2023-11-14T22:13:20.000Z. Outside the years 0 to 9999, which RFC 3339
+// cannot write, it appends the bare number.
 func AppendRFC3339(dst []byte, timestampMs int64) []byte {
 	if !writableTime(timestampMs) {
 		return strconv.AppendInt(dst, timestampMs, 10)

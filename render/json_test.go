@@ -74,11 +74,12 @@ func TestObjDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestAppendString holds that every string comes back from encoding/json as it was, its broken bytes as U+FFFD, and that
-// no byte of the text can act on a terminal.
+// TestAppendString holds that every string comes back from encoding/json as it was, its broken bytes as U+FFFD, and
+// that no byte of the text can act on a terminal.
 func TestAppendString(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "in")
+		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()),
+			func(b []byte) string { return string(b) })).Draw(t, "in")
 		text := AppendString([]byte("x"), in)[1:]
 		if again := AppendString(nil, []byte(in)); string(again) != string(text) {
 			t.Fatalf("a string and its bytes differ: %s, %s", text, again)
@@ -155,11 +156,12 @@ func TestPayloadFlag(t *testing.T) {
 	}
 }
 
-// TestAppendEscaped holds that escaped text stays on its line, is UTF-8, and has nothing that acts on a terminal, and that
-// text which needs no escape is unchanged.
+// TestAppendEscaped holds that escaped text stays on its line, is UTF-8, and has nothing that acts on a terminal, and
+// that text which needs no escape is unchanged.
 func TestAppendEscaped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "in")
+		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()),
+			func(b []byte) string { return string(b) })).Draw(t, "in")
 		out := string(AppendEscaped([]byte("x"), in))[1:]
 		harmless := utf8.ValidString(in)
 		for _, r := range in {
@@ -236,10 +238,13 @@ func TestParseTime(t *testing.T) {
 func TestHuman(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{Count(0), "0"}, {Count(999), "999"}, {Count(1000), "1,000"}, {Count(48112), "48,112"},
-		{Count(-1000), "-1,000"}, {Count(-999), "-999"}, {Count(-123456), "-123,456"}, {Count(math.MaxInt64), "9,223,372,036,854,775,807"},
+		{Count(-1000), "-1,000"}, {Count(-999), "-999"}, {Count(-123456), "-123,456"}, {Count(math.MaxInt64),
+			"9,223,372,036,854,775,807"},
 		{Count(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{Plural(1, "batch", "batches"), "1 batch"}, {Plural(0, "batch", "batches"), "0 batches"}, {Plural(2000, "batch", "batches"), "2,000 batches"},
-		{Bytes(0), "0 B"}, {Bytes(1023), "1023 B"}, {Bytes(1024), "1 KiB"}, {Bytes(1843), "1.8 KiB"}, {Bytes(1 << 20), "1 MiB"},
+		{Plural(1, "batch", "batches"), "1 batch"}, {Plural(0, "batch", "batches"), "0 batches"},
+		{Plural(2000, "batch", "batches"), "2,000 batches"},
+		{Bytes(0), "0 B"}, {Bytes(1023), "1023 B"}, {Bytes(1024), "1 KiB"}, {Bytes(1843), "1.8 KiB"},
+		{Bytes(1 << 20), "1 MiB"},
 		{Bytes(1<<20 - 1), "1 MiB"}, {Bytes(3 << 30), "3 GiB"}, {Bytes(math.MaxInt64), "8 EiB"}, {Bytes(-2048), "-2 KiB"},
 		{Duration(0), "0 ms"}, {Duration(350), "350 ms"}, {Duration(2200), "2.2 s"}, {Duration(12 * 60000), "12 min"},
 		{Duration(19800000), "5.5 h"}, {Duration(786240000), "9.1 d"}, {Duration(-365 * 86400000), "-365 d"},
@@ -345,7 +350,8 @@ func TestBriefCutsBetweenRunes(t *testing.T) {
 	for pad := range 4 {
 		long := []byte(strings.Repeat("x", pad) + strings.Repeat("é", mostBrief))
 		beginning, rest := Brief(long)
-		if !utf8.Valid(beginning) || len(beginning) > mostBrief || len(beginning) < mostBrief-4 || !strings.Contains(rest, Count(int64(len(long)))) {
+		if !utf8.Valid(beginning) || len(beginning) > mostBrief || len(beginning) < mostBrief-4 || !strings.Contains(rest,
+			Count(int64(len(long)))) {
 			t.Errorf("%d bytes and %q", len(beginning), rest)
 		}
 		if short, none := Brief(long[:100]); len(short) != 100 || none != "" {

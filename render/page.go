@@ -13,8 +13,8 @@ var pageStyle string
 // HTML is s as text of a page: escaped as Escaped does, and for HTML.
 func HTML(s string) string { return html.EscapeString(Escaped(s)) }
 
-// BeginPage writes the head of a page of HTML that refers to nothing outside of itself, up to its heading. A browser loads
-// nothing for it, whatever it holds; script is the hash of the one script it may run ("sha256-..."), or "".
+// BeginPage writes the head of a page of HTML that refers to nothing outside of itself, up to its heading. A browser
+// loads nothing for it, whatever it holds; script is the hash of the one script it may run ("sha256-..."), or "".
 func BeginPage(w io.Writer, title, about, script string) {
 	policy := "default-src 'none'; style-src 'unsafe-inline'"
 	if script != "" {

@@ -30,8 +30,10 @@ const (
 var payloadNames = [...]string{"auto", "utf8", "hex", "base64", "len", "redacted"}
 
 // PayloadHelp is the text of the flag's help.
-const PayloadHelp = "how keys, values and header values are shown; auto means as text if they are text, else in hex. Control characters " +
-	"are escaped on a terminal and wherever a mode is given; without one, text for a file or pipe is raw, as kafka-dump-log " +
+const PayloadHelp = "how keys, values and header values are shown; auto means as text if they are text, else in " +
+	"hex. Control characters " +
+	"are escaped on a terminal and wherever a mode is given; without one, text for a file or pipe is raw, as " +
+	"kafka-dump-log " +
 	"writes it (see kseg help payloads)"
 
 // String returns the mode's name.
@@ -70,8 +72,8 @@ func (p Payload) Resolve(terminal bool) Payload {
 // LengthsOnly reports whether the content must not be shown in any form.
 func (p Payload) LengthsOnly() bool { return p == PayloadLen || p == PayloadRedacted }
 
-// AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes. Under PayloadRaw
-// the bytes are appended as they are; whoever prints what Java would print replaces broken UTF-8 before.
+// AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes. Under
+// PayloadRaw the bytes are appended as they are; whoever prints what Java would print replaces broken UTF-8 before.
 func (p Payload) AppendText(dst, b []byte) []byte {
 	switch p {
 	case PayloadHex:
@@ -98,8 +100,8 @@ func (p Payload) AppendText(dst, b []byte) []byte {
 // mostBrief is how many bytes of a value Brief keeps: more than anybody reads in a table.
 const mostBrief = 4096
 
-// Brief cuts a very long value for a table or a listing: it returns the beginning, and what to put behind it, which says how
-// long the value is.
+// Brief cuts a very long value for a table or a listing: it returns the beginning, and what to put behind it, which
+// says how long the value is.
 func Brief(b []byte) (beginning []byte, rest string) {
 	if len(b) <= mostBrief {
 		return b, ""
@@ -111,8 +113,8 @@ func Brief(b []byte) (beginning []byte, rest string) {
 	return b[:end:end], " … (" + Count(int64(len(b))) + " bytes)"
 }
 
-// AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8 and
-// {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
+// AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8
+// and {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
 func (p Payload) AppendJSON(dst, b []byte) []byte {
 	switch {
 	case b == nil:

@@ -16,9 +16,9 @@ const (
 	progressCells    = 30
 )
 
-// Progress draws a bar of bytes done and to do on one line of a terminal, over and over. It has no goroutine: Add draws when
-// the last drawing is old enough, so it is called at least every few megabytes. It is safe for several goroutines. A nil
-// *Progress does nothing, which is what a verb gets when there is to be no bar.
+// Progress draws a bar of bytes done and to do on one line of a terminal, over and over. It has no goroutine: Add draws
+// when the last drawing is old enough, so it is called at least every few megabytes. It is safe for several goroutines.
+// A nil *Progress does nothing, which is what a verb gets when there is to be no bar.
 type Progress struct {
 	w     io.Writer
 	now   func() time.Time
@@ -73,7 +73,8 @@ func (p *Progress) Add(bytes int64) {
 	fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(done, at.Sub(p.start)))
 }
 
-// Clear takes the bar off the screen; call it before anything else is written to the terminal. The next Add may draw again.
+// Clear takes the bar off the screen; call it before anything else is written to the terminal. The next Add may draw
+// again.
 func (p *Progress) Clear() {
 	if p == nil {
 		return
@@ -86,8 +87,8 @@ func (p *Progress) Clear() {
 	}
 }
 
-// line words the bar: ████░░░░  42%  1.3 GiB of 3.1 GiB  850 MiB/s  2.2 s left. In a narrow terminal the bar is shorter, and
-// then what stands last goes first: a line that wraps could not be drawn over.
+// line words the bar: ████░░░░ 42% 1.3 GiB of 3.1 GiB 850 MiB/s 2.2 s left. In a narrow terminal the bar is shorter,
+// and then what stands last goes first: a line that wraps could not be drawn over.
 func (p *Progress) line(done int64, elapsed time.Duration) string {
 	amount, unit, total := Bytes, "", p.total
 	if p.unit != "" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseSize reads a number of bytes: 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings; KB means
-// KiB. The error is a sentence.
+// ParseSize reads a number of bytes: 1048576, 64K, 256MiB, 1g. Powers of 1024 throughout, as in Kafka's own settings;
+// KB means KiB. The error is a sentence.
 func ParseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "KMGTkmgtiIbB")
 	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text[len(digits):]), "b"), "i")

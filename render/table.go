@@ -20,9 +20,9 @@ type Column struct {
 // tableBlock is how many rows are held back to find out how wide the columns are.
 const tableBlock = 256
 
-// Table writes rows under a header, each column as wide as its widest cell: the form of -o table. Nothing is ever cut to the
-// width of a terminal. Rows are written in blocks of 256, so that a table may have any length; a block is never narrower
-// than the one before it.
+// Table writes rows under a header, each column as wide as its widest cell: the form of -o table. Nothing is ever cut
+// to the width of a terminal. Rows are written in blocks of 256, so that a table may have any length; a block is never
+// narrower than the one before it.
 type Table struct {
 	w       io.Writer
 	theme   Theme
@@ -33,7 +33,8 @@ type Table struct {
 	err     error
 }
 
-// NewTable returns a table with these columns, whose names may come from files. The header is printed with the first block, also if there is no row at all.
+// NewTable returns a table with these columns, whose names may come from files. The header is printed with the first
+// block, also if there is no row at all.
 func NewTable(w io.Writer, theme Theme, columns ...Column) *Table {
 	t := &Table{w: w, theme: theme, columns: slices.Clone(columns), widths: make([]int, len(columns))}
 	for i := range t.columns {
@@ -43,8 +44,8 @@ func NewTable(w io.Writer, theme Theme, columns ...Column) *Table {
 	return t
 }
 
-// Row adds a row; missing cells are empty, and cells too many are a fault of the caller. Cells may be coloured, and text
-// that comes from files must be escaped (Escaped).
+// Row adds a row; missing cells are empty, and cells too many are a fault of the caller. Cells may be coloured, and
+// text that comes from files must be escaped (Escaped).
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.columns))
 	copy(row, cells)

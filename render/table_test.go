@@ -90,7 +90,8 @@ func TestTableBlocks(t *testing.T) {
 
 func TestEmptyTableHasAHeader(t *testing.T) {
 	var out strings.Builder
-	if err := NewTable(&out, Theme{}, tableColumns...).Flush(); err != nil || out.String() != "segment  codec  size  why not\n" {
+	if err := NewTable(&out, Theme{}, tableColumns...).Flush(); err != nil || out.String() != "segment  codec  size  "+
+		"why not\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package render turns values into what a user or a script reads: JSON lines, tables, aligned text, escaped payloads,
-// numbers with units, colour, and the progress bar. It knows nothing of Kafka's formats and nothing of the command line,
-// and imports no other package of this program.
+// numbers with units, colour, and the progress bar. It knows nothing of Kafka's formats and nothing of the command
+// line, and imports no other package of this program.
 package render
 
 import (
@@ -41,16 +41,16 @@ func (w *When) Type() string { return "auto|always|never" }
 // On decides: always and never as they say, auto as the caller sees the terminal.
 func (w When) On(auto bool) bool { return w == WhenAlways || w == WhenAuto && auto }
 
-// Theme is what text looks like where it goes: it colours text by what it says, and knows how wide Columns may be. The zero value
-// leaves text as it is.
+// Theme is what text looks like where it goes: it colours text by what it says, and knows how wide Columns may be. The
+// zero value leaves text as it is.
 type Theme struct {
 	good, look, bad, dim, strong *color.Color
 	// Width is the number of columns of the terminal; 0 where there is none, and nothing has to fit.
 	Width int
 }
 
-// NewTheme returns a theme that colours, or the zero Theme. Whether to colour is decided by the caller, once: this looks at
-// neither the environment nor the terminal.
+// NewTheme returns a theme that colours, or the zero Theme. Whether to colour is decided by the caller, once: this
+// looks at neither the environment nor the terminal.
 func NewTheme(on bool) Theme {
 	if !on {
 		return Theme{}

@@ -18,8 +18,8 @@ var timeLayouts = []string{
 }
 
 // ParseTime reads a point in time as users give it and returns epoch milliseconds: the number itself; RFC 3339, with or
-// without a zone (then UTC), to the minute, or a date alone (midnight UTC); or relative to now: -2h, -3d, -1d12h, +30m, and
-// "now". The error is a sentence that says what is understood.
+// without a zone (then UTC), to the minute, or a date alone (midnight UTC); or relative to now: -2h, -3d, -1d12h, +30m,
+// and "now". The error is a sentence that says what is understood.
 func ParseTime(text string, now time.Time) (int64, error) {
 	if text == "now" {
 		return now.UnixMilli(), nil

@@ -2,8 +2,8 @@ package render
 
 import "strings"
 
-// Wrap breaks text between words into lines of at most width columns; a longer word has a line of its own. A width of 0 or
-// less means one line. Without a word there is no line.
+// Wrap breaks text between words into lines of at most width columns; a longer word has a line of its own. A width of 0
+// or less means one line. Without a word there is no line.
 func Wrap(text string, width int) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil

@@ -106,8 +106,9 @@ func (r *Report) timeOrNull(o *render.Obj, name string, ms int64) {
 	o.Time(name, ms)
 }
 
-// appendBlocker names the segment that shields another, and its record whose time has not come; offset is null where that is
-// not a record's time but the file's, or what a time index claims. Where no timestamp holds the other, it is null.
+// appendBlocker names the segment that shields another, and its record whose time has not come; offset is null where
+// that is not a record's time but the file's, or what a time index claims. Where no timestamp holds the other, it is
+// null.
 func (r *Report) appendBlocker(o *render.Obj, name string, by int) {
 	if by < 0 || r.Segments[by].Verdict.Hold != HoldYoung {
 		o.Null(name)
@@ -125,8 +126,8 @@ func (r *Report) appendBlocker(o *render.Obj, name string, by int) {
 	o.Close()
 }
 
-// rollsAt is the timestamp from which on a record rolls the active segment by segment.ms (LogSegment.shouldRoll): that counts
-// from the first batch's timestamp. It is Never for other segments, and for one whose first batch has none.
+// rollsAt is the timestamp from which on a record rolls the active segment by segment.ms (LogSegment.shouldRoll): that
+// counts from the first batch's timestamp. It is Never for other segments, and for one whose first batch has none.
 func (r *Report) rollsAt(s *SegmentReport) int64 {
 	roll := r.Settings.rollMs()
 	if !s.Active() || s.log.firstMs < 0 || roll <= 0 {
@@ -136,6 +137,8 @@ func (r *Report) rollsAt(s *SegmentReport) int64 {
 }
 
 // CSV are the columns of -o csv, by the names of JSON.
-var CSV = []string{"partition", "log_dir", "base_offset", "size", "active", "largest_timestamp", "largest_timestamp_source",
-	"log_largest_timestamp", "oldest_timestamp", "age_ms", "deletable", "rule", "reason", "deletable_at", "blocked_by.base_offset",
+var CSV = []string{"partition", "log_dir", "base_offset", "size", "active", "largest_timestamp",
+	"largest_timestamp_source",
+	"log_largest_timestamp", "oldest_timestamp", "age_ms", "deletable", "rule", "reason", "deletable_at",
+	"blocked_by.base_offset",
 	"blocked_by.offset", "blocked_by.timestamp"}

@@ -8,8 +8,9 @@ import (
 	"kseg/logdir"
 )
 
-// Partitions are the partitions among the operands. A file of a segment stands for the partition that it lies in, narrowed
-// to that segment: its neighbours decide about it. Problems are files that belong to no segment. gentle may be nil.
+// Partitions are the partitions among the operands. A file of a segment stands for the partition that it lies in,
+// narrowed to that segment: its neighbours decide about it. Problems are files that belong to no segment. gentle may be
+// nil.
 func Partitions(set *logdir.Set, gentle *logdir.Gentle) ([]*logdir.Partition, []logdir.Problem) {
 	var partitions []*logdir.Partition
 	var problems []logdir.Problem
@@ -34,10 +35,12 @@ func Partitions(set *logdir.Set, gentle *logdir.Gentle) ([]*logdir.Partition, []
 
 func partitionOf(f *logdir.File, gentle *logdir.Gentle) (*logdir.Partition, error) {
 	if !f.Kind().IsSegmentFile() || !f.Name.HasBase || f.Name.Leftover() {
-		return nil, fmt.Errorf("%s: it belongs to no segment; name a segment, a partition directory or a log directory", f.Display)
+		return nil, fmt.Errorf("%s: it belongs to no segment; name a segment, a partition directory or a log directory",
+			f.Display)
 	}
 	if own := format.ParseFileName(f.Name.Raw); !own.HasBase || own.Base != f.Name.Base {
-		return nil, fmt.Errorf("%s: a copy out of its place; a segment is judged among its neighbours, so give it the name %s in a partition directory",
+		return nil, fmt.Errorf("%s: a copy out of its place; a segment is judged among its neighbours, so give it the "+
+			"name %s in a partition directory",
 			f.Display, format.SegmentFileName(f.Name.Base, f.Kind()))
 	}
 	set, err := logdir.Open([]string{filepath.Dir(f.Path)}, logdir.Options{Segments: []int64{f.Name.Base}, Gentle: gentle})

@@ -25,8 +25,9 @@ import (
 // oracleTopics is how many topics the real broker gets.
 const oracleTopics = 40
 
-// TestOracleBroker fills a real broker with random topics, stops it, spoils some time indexes and file times, and says what
-// will go; then the broker runs again with a short check interval. What it deleted, and by which rule, must be that.
+// TestOracleBroker fills a real broker with random topics, stops it, spoils some time indexes and file times, and says
+// what will go; then the broker runs again with a short check interval. What it deleted, and by which rule, must be
+// that.
 func TestOracleBroker(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("KSEG_ORACLE_SEED"); text != "" {
@@ -104,7 +105,8 @@ type realBroker struct {
 }
 
 func newBroker(t *testing.T, rng *rand.Rand) *realBroker {
-	b := &realBroker{t: t, java: fixture.CompileJava(t, "oracle/Topics.java", fixture.LoggerSource(t)), rng: rng, port: freePort(t)}
+	b := &realBroker{t: t, java: fixture.CompileJava(t, "oracle/Topics.java", fixture.LoggerSource(t)), rng: rng,
+		port: freePort(t)}
 	dir := t.TempDir()
 	b.data = filepath.Join(dir, "data")
 	config := filepath.Join(dir, "server.properties")
@@ -126,7 +128,8 @@ func freePort(t *testing.T) int {
 
 func (b *realBroker) properties(checkIntervalMs int) string {
 	return fixture.BrokerProperties(1, b.port, []string{b.data}, "log.index.size.max.bytes=4096",
-		fmt.Sprintf("log.retention.check.interval.ms=%d", checkIntervalMs), fmt.Sprintf("log.initial.task.delay.ms=%d", checkIntervalMs),
+		fmt.Sprintf("log.retention.check.interval.ms=%d", checkIntervalMs), fmt.Sprintf("log.initial.task.delay.ms=%d",
+			checkIntervalMs),
 		"log.cleaner.backoff.ms=300", "log.message.timestamp.after.max.ms=9223372036854775807")
 }
 
@@ -135,8 +138,8 @@ func (b *realBroker) start(checkIntervalMs int) *fixture.Broker {
 	return fixture.StartBroker(b.t, b.java, b.properties(checkIntervalMs))
 }
 
-// fill makes topics with random settings and records. Ages are whole minutes and limits of time half ones, so that nothing
-// depends on how long the test takes.
+// fill makes topics with random settings and records. Ages are whole minutes and limits of time half ones, so that
+// nothing depends on how long the test takes.
 func (b *realBroker) fill(topics int) {
 	var script strings.Builder
 	fmt.Fprintf(&script, "broker log.retention.ms=%d\n", b.minutes(300)+30_000)
@@ -233,7 +236,8 @@ func (b *realBroker) spoilSegment(s *logdir.Segment) {
 	case 4:
 		err = os.Remove(s.Index.Path)
 	case 5:
-		entry := format.AppendTimeEntry(nil, s.Base, format.TimeEntry{TimestampMs: time.Now().UnixMilli() - b.minutes(600), Offset: s.Base})
+		entry := format.AppendTimeEntry(nil, s.Base, format.TimeEntry{TimestampMs: time.Now().UnixMilli() - b.minutes(600),
+			Offset: s.Base})
 		err = os.WriteFile(s.TimeIndex.Path, entry, 0o644)
 	}
 	if err != nil {

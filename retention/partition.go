@@ -35,7 +35,8 @@ type Report struct {
 	// Warnings are sentences about what makes the answer uncertain or surprising.
 	Warnings []string
 
-	// CompactedPerhaps: cleanup.policy is not known, and the log cleaner was here. No limit of size or time is applied then.
+	// CompactedPerhaps: cleanup.policy is not known, and the log cleaner was here. No limit of size or time is applied
+	// then.
 	CompactedPerhaps bool
 
 	kept map[*logdir.Segment]bool // those that the options keep
@@ -71,7 +72,8 @@ func (s *SegmentReport) Active() bool { return s.Next == nil }
 func Skipped(p *logdir.Partition) string {
 	switch {
 	case p.IsClusterMetadata():
-		return "KRaft's own log is cut when a snapshot covers it (metadata.max.retention.bytes and .ms), not by topic retention"
+		return "KRaft's own log is cut when a snapshot covers it (metadata.max.retention.bytes and .ms), not by topic " +
+			"retention"
 	case p.Suffix == "delete":
 		return "the partition was deleted; a broker removes the whole directory file.delete.delay.ms after"
 	case p.Suffix == "stray":
@@ -121,14 +123,15 @@ type directory struct {
 }
 
 func (j *Judge) directory(p *logdir.Partition) directory {
-	return directory{j.cluster.Dirs.Of(p.Parent), state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}}
+	return directory{j.cluster.Dirs.Of(p.Parent), state.TopicPartition{Topic: p.Topic,
+		Partition: p.PartitionDir.Partition}}
 }
 
 // offset is what the checkpoint of that kind says, false if nothing.
 func (d directory) offset(kind format.Kind) (int64, bool) { return d.Offset(kind, d.tp) }
 
-// partition judges one partition, reading all its segments. Problems are what could not be read; a partition without any
-// segment left gives nil.
+// partition judges one partition, reading all its segments. Problems are what could not be read; a partition without
+// any segment left gives nil.
 func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Problem) {
 	r := &Report{Partition: p, Settings: readSettings(j.settings[p.Parent], p), kept: map[*logdir.Segment]bool{}}
 	for _, seg := range p.Segments {
@@ -192,9 +195,11 @@ func (r *Report) offsets(j *Judge, dir directory) {
 		l.StartOffset, r.StartSource = start, "checkpoint"
 	}
 	var missing bool
-	l.HighWatermark, r.WatermarkSource, missing = j.options.Watermark.Of(j.settings[r.Partition.Parent].Image, dir.Dir, dir.tp, l.StartOffset, l.EndOffset)
+	l.HighWatermark, r.WatermarkSource, missing = j.options.Watermark.Of(j.settings[r.Partition.Parent].Image, dir.Dir,
+		dir.tp, l.StartOffset, l.EndOffset)
 	if missing {
-		r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; the log end is taken for it.")
+		r.Warnings = append(r.Warnings, "The high watermark of this partition is in no replication-offset-checkpoint; the "+
+			"log end is taken for it.")
 	}
 }
 
@@ -248,7 +253,8 @@ func (r *Report) findBlocking(records *format.RecordReader) []logdir.Problem {
 			continue
 		}
 		var err error
-		if s.Blocking, err = findLargest(s.Log, s.log.largestAt, s.log.largestMs, records); err != nil && !errors.Is(err, format.ErrTruncated) {
+		if s.Blocking, err = findLargest(s.Log, s.log.largestAt, s.log.largestMs, records); err != nil &&
+			!errors.Is(err, format.ErrTruncated) {
 			problems = append(problems, logdir.Problem{Display: s.Log.Display, Err: err})
 		}
 	}

@@ -87,11 +87,13 @@ func TestRealTopics(t *testing.T) {
 				t.Errorf("%s segment %d: %q, the broker said %q", topic.Topic, s.Base, s.Verdict.Rule, want[s.Base])
 			}
 			if s.Size != real.Bytes || s.LogLargestMs() != real.LargestTimestamp {
-				t.Errorf("%s segment %d: %d bytes, largest %d; want %d, %d", topic.Topic, s.Base, s.Size, s.LogLargestMs(), real.Bytes, real.LargestTimestamp)
+				t.Errorf("%s segment %d: %d bytes, largest %d; want %d, %d", topic.Topic, s.Base, s.Size, s.LogLargestMs(),
+					real.Bytes, real.LargestTimestamp)
 			}
 		}
 		for _, f := range reports[0].Partition.Files {
-			if f.Kind() == format.KindProducerSnapshot && f.Name.Base <= reports[0].Log.StartOffset && !slices.Contains(reports[0].Plan(), f) {
+			if f.Kind() == format.KindProducerSnapshot && f.Name.Base <= reports[0].Log.StartOffset &&
+				!slices.Contains(reports[0].Plan(), f) {
 				continue // the restart removed it: a broker loads no snapshot from below the log start
 			}
 			name := topic.Topic + "-0/" + f.Name.Raw
@@ -192,8 +194,8 @@ func twoSegments(first segmentFiles) []segmentFiles {
 	return []segmentFiles{first, {base: 2, stamps: []int64{hoursAgo(1)}}}
 }
 
-// TestLargestTimestampAsABrokerLoadsIt gives the first segment, whose newest record is 48 hours old, time indexes of all
-// kinds, after a clean shutdown.
+// TestLargestTimestampAsABrokerLoadsIt gives the first segment, whose newest record is 48 hours old, time indexes of
+// all kinds, after a clean shutdown.
 func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 	zeros := make([]int64, 5)
 	tests := []struct {
@@ -206,13 +208,17 @@ func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 	}{
 		{"right", segmentFiles{}, hoursAgo(48), FromTimeIndex, Time, ""},
 		{"missing", segmentFiles{noTime: true, mtimeMs: hoursAgo(3)}, hoursAgo(3), FromMtime, Keep, "it has no time index"},
-		{"missing, the file is old", segmentFiles{noTime: true, mtimeMs: hoursAgo(100)}, hoursAgo(100), FromMtime, Time, "it has no time index"},
-		{"empty", segmentFiles{timeIndex: []int64{}, mtimeMs: hoursAgo(3)}, hoursAgo(3), FromMtime, Keep, "its time index is empty"},
+		{"missing, the file is old", segmentFiles{noTime: true, mtimeMs: hoursAgo(100)}, hoursAgo(100), FromMtime, Time,
+			"it has no time index"},
+		{"empty", segmentFiles{timeIndex: []int64{}, mtimeMs: hoursAgo(3)}, hoursAgo(3), FromMtime, Keep,
+			"its time index is empty"},
 		{"short", segmentFiles{timeIndex: []int64{hoursAgo(50)}}, hoursAgo(50), FromTimeIndex, Time, "2 h later"},
 		{"padded", segmentFiles{timeIndex: append([]int64{hoursAgo(48)}, zeros...)}, 0, FromTimeIndex, Time, "ends in zeros"},
 		{"false", segmentFiles{timeIndex: []int64{hoursAgo(2)}}, hoursAgo(2), FromTimeIndex, Keep, "earlier"},
-		{"negative", segmentFiles{timeIndex: []int64{-5}, mtimeMs: hoursAgo(3)}, hoursAgo(3), FromMtime, Keep, "its time index is empty"},
-		{"no index: the segment is recovered", segmentFiles{timeIndex: zeros, noIndex: true}, hoursAgo(48), FromLog, Time, ""},
+		{"negative", segmentFiles{timeIndex: []int64{-5}, mtimeMs: hoursAgo(3)}, hoursAgo(3), FromMtime, Keep,
+			"its time index is empty"},
+		{"no index: the segment is recovered", segmentFiles{timeIndex: zeros, noIndex: true}, hoursAgo(48), FromLog, Time,
+			""},
 		{"no index, the time index is right", segmentFiles{noIndex: true}, hoursAgo(48), FromTimeIndex, Time, ""},
 	}
 	for _, test := range tests {
@@ -220,8 +226,10 @@ func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 		writeState(t, dir, ".kafka_cleanshutdown", "")
 		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
 		s := r.Segments[0]
-		if s.LargestMs != test.want || s.Source != test.source || s.Verdict.Rule != test.rule || s.LogLargestMs() != hoursAgo(48) {
-			t.Errorf("%s: %d from %s, %q, log %d; want %d from %s, %q", test.name, s.LargestMs, s.Source, s.Verdict.Rule, s.LogLargestMs(),
+		if s.LargestMs != test.want || s.Source != test.source || s.Verdict.Rule != test.rule ||
+			s.LogLargestMs() != hoursAgo(48) {
+			t.Errorf("%s: %d from %s, %q, log %d; want %d from %s, %q", test.name, s.LargestMs, s.Source, s.Verdict.Rule,
+				s.LogLargestMs(),
 				test.want, test.source, test.rule)
 		}
 		if got := strings.Join(s.Warnings, " "); !strings.Contains(got, test.warning) || (test.warning == "") != (got == "") {
@@ -262,7 +270,8 @@ func TestRecoveryReadsTheLog(t *testing.T) {
 				want = 0
 			}
 			if s.LargestMs != want {
-				t.Errorf("recovery point %q, clean %v, segment %d: %d, want %d", test.checkpoint, test.clean, s.Base, s.LargestMs, want)
+				t.Errorf("recovery point %q, clean %v, segment %d: %d, want %d", test.checkpoint, test.clean, s.Base, s.LargestMs,
+					want)
 			}
 		}
 	}
@@ -276,8 +285,10 @@ func TestBlockingRecords(t *testing.T) {
 		says   string
 	}{
 		{"future", []int64{hoursAgo(50), hoursAgo(-1000), hoursAgo(49)}, &Record{1, hoursAgo(-1000)}, "record 1 (2027-02-26"},
-		{"recent", []int64{hoursAgo(50), hoursAgo(49), hoursAgo(2)}, &Record{2, hoursAgo(2)}, "record 2 (2027-01-15 06:00) blocks"},
-		{"microseconds", []int64{hoursAgo(50), hoursAgo(49) * 1000}, &Record{1, hoursAgo(49) * 1000}, "looks like microseconds"},
+		{"recent", []int64{hoursAgo(50), hoursAgo(49), hoursAgo(2)}, &Record{2, hoursAgo(2)},
+			"record 2 (2027-01-15 06:00) blocks"},
+		{"microseconds", []int64{hoursAgo(50), hoursAgo(49) * 1000}, &Record{1, hoursAgo(49) * 1000},
+			"looks like microseconds"},
 		{"nanoseconds", []int64{hoursAgo(49) * 1000_000}, &Record{0, hoursAgo(49) * 1000_000}, "looks like nanoseconds"},
 	}
 	for _, test := range tests {
@@ -297,12 +308,14 @@ func TestBlockingRecords(t *testing.T) {
 func TestSecondsInsteadOfMilliseconds(t *testing.T) {
 	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{nowMs / 1000}})
 	r := judge(t, Options{NowMs: nowMs}, dir)[0]
-	if s := r.Segments[0]; s.Verdict.Rule != Time || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "looks like seconds") {
+	if s := r.Segments[0]; s.Verdict.Rule != Time || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0],
+		"looks like seconds") {
 		t.Errorf("%q, %q", s.Verdict.Rule, s.Warnings)
 	}
 }
 
-// TestWhereTheHighWatermarkComesFrom uses a partition with two expired segments, 0 to 9 and 10 to 19, and an active one.
+// TestWhereTheHighWatermarkComesFrom uses a partition with two expired segments, 0 to 9 and 10 to 19, and an active
+// one.
 func TestWhereTheHighWatermarkComesFrom(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "data")
 	dir := writePartition(t, filepath.Join(root, "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}},
@@ -323,9 +336,11 @@ func TestWhereTheHighWatermarkComesFrom(t *testing.T) {
 		{state.WatermarkOffset, 20, 20, "flag", 2, false},
 		{state.WatermarkOffset, 1 << 40, 21, "flag", 2, false},
 	} {
-		r := judge(t, Options{NowMs: nowMs, Watermark: state.Watermark{Mode: test.mode, Offset: test.offset}, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Watermark: state.Watermark{Mode: test.mode, Offset: test.offset},
+			Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
 		goes, _ := r.Freed()
-		if r.Log.HighWatermark != test.want || r.WatermarkSource != test.source || goes != test.goes || (len(r.Warnings) > 0) != test.warns {
+		if r.Log.HighWatermark != test.want || r.WatermarkSource != test.source || goes != test.goes ||
+			(len(r.Warnings) > 0) != test.warns {
 			t.Errorf("%+v: %d from %s, %d go, %q", test, r.Log.HighWatermark, r.WatermarkSource, goes, r.Warnings)
 		}
 	}
@@ -358,7 +373,8 @@ func replicated(t testing.TB, replicas int) string {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), fixture.AppendBatch(nil, fixture.Batch{Records: records}), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), fixture.AppendBatch(nil,
+		fixture.Batch{Records: records}), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -368,17 +384,20 @@ func replicated(t testing.TB, replicas int) string {
 func TestTheEndOfAnActiveLog(t *testing.T) {
 	for name, tail := range map[string][]byte{"zeros": make([]byte, 5000), "torn": fixture.AppendBatch(nil, fixture.Batch{
 		Records: []fixture.Record{{Offset: 1, TimestampMs: nowMs, Value: make([]byte, 100)}}})[:90]} {
-		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(1)}, tail: tail})
+		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(1)},
+			tail: tail})
 		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.bytes=1000")}, dir)[0]
 		s := r.Segments[0]
-		if s.Size != s.Log.Size-int64(len(tail)) || r.Log.EndOffset != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "not counted") {
+		if s.Size != s.Log.Size-int64(len(tail)) || r.Log.EndOffset != 1 || len(s.Warnings) != 1 ||
+			!strings.Contains(s.Warnings[0], "not counted") {
 			t.Errorf("%s: %d of %d bytes, end %d, %q", name, s.Size, s.Log.Size, r.Log.EndOffset, s.Warnings)
 		}
 	}
 }
 
 func TestTieredStorage(t *testing.T) {
-	segments := []segmentFiles{{base: 0, stamps: []int64{hoursAgo(50)}}, {base: 1, stamps: []int64{hoursAgo(20)}}, {base: 2, stamps: []int64{hoursAgo(19)}}}
+	segments := []segmentFiles{{base: 0, stamps: []int64{hoursAgo(50)}}, {base: 1, stamps: []int64{hoursAgo(20)}},
+		{base: 2, stamps: []int64{hoursAgo(19)}}}
 	for _, test := range []struct {
 		settings []string
 		server   string
@@ -391,8 +410,10 @@ func TestTieredStorage(t *testing.T) {
 		{[]string{"remote.storage.enable=true", "local.retention.ms=3600000", "remote.log.copy.disable=true"}, "", 0, false},
 		{[]string{"remote.storage.enable=true", "local.retention.ms=3600000", "cleanup.policy=compact"}, "", 0, false},
 		{[]string{"local.retention.ms=3600000"}, "", 0, false},
-		{[]string{"remote.storage.enable=true", "local.retention.ms=3600000"}, "remote.log.storage.system.enable=false", 0, false},
-		{[]string{"remote.storage.enable=true"}, "remote.log.storage.system.enable=true\nlog.local.retention.ms=3600000", 2, true},
+		{[]string{"remote.storage.enable=true", "local.retention.ms=3600000"}, "remote.log.storage.system.enable=false", 0,
+			false},
+		{[]string{"remote.storage.enable=true"}, "remote.log.storage.system.enable=true\nlog.local.retention.ms=3600000", 2,
+			true},
 	} {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segments...)
 		options := Options{NowMs: nowMs, Overrides: overrides(t, test.settings...)}
@@ -402,7 +423,8 @@ func TestTieredStorage(t *testing.T) {
 		}
 		r := judge(t, options, dir)[0]
 		goes, _ := r.Freed()
-		if goes != test.goes || r.Log.Limits.Tiered != test.tiered || test.tiered != strings.Contains(strings.Join(r.Warnings, " "), "not to be seen here") {
+		if goes != test.goes || r.Log.Limits.Tiered != test.tiered || test.tiered != strings.Contains(strings.Join(r.Warnings,
+			" "), "not to be seen here") {
 			t.Errorf("%q, %q: %d go, tiered %v, %q", test.settings, test.server, goes, r.Log.Limits.Tiered, r.Warnings)
 		}
 	}
@@ -410,8 +432,10 @@ func TestTieredStorage(t *testing.T) {
 
 // TestYoungActiveSegmentOfATieredTopic goes neither by its timestamp alone nor for want of one.
 func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
-	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}}, segmentFiles{base: 1, stamps: []int64{hoursAgo(1)}})
-	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "remote.storage.enable=true", "local.retention.ms=36000000")}, dir)[0]
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}},
+		segmentFiles{base: 1, stamps: []int64{hoursAgo(1)}})
+	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "remote.storage.enable=true",
+		"local.retention.ms=36000000")}, dir)[0]
 	text := strings.Join(append(r.sentences(), r.Reason(1)), " ")
 	if !strings.Contains(text, "Segment 1 is active: it has to be rolled") || strings.Contains(text, "no clock") {
 		t.Errorf("%q", text)
@@ -420,7 +444,8 @@ func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
 
 // TestBlockingRecordOfADamagedBatch names it all the same, beside a warning, and says of a file's time that it is one.
 func TestBlockingRecordOfADamagedBatch(t *testing.T) {
-	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50), hoursAgo(-10)}},
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50),
+		hoursAgo(-10)}},
 		segmentFiles{base: 2, mtimeMs: hoursAgo(-20)}, segmentFiles{base: 3, stamps: []int64{hoursAgo(0)}})
 	name := filepath.Join(dir, format.SegmentFileName(0, format.KindLog))
 	log, err := os.ReadFile(name)
@@ -433,7 +458,8 @@ func TestBlockingRecordOfADamagedBatch(t *testing.T) {
 	}
 	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
 	text := strings.Join(r.sentences(), " ")
-	if !strings.Contains(text, "record 1 (") || !strings.Contains(strings.Join(r.Segments[0].Warnings, " "), "wrong checksum") {
+	if !strings.Contains(text, "record 1 (") || !strings.Contains(strings.Join(r.Segments[0].Warnings, " "),
+		"wrong checksum") {
 		t.Errorf("%q, %q", text, r.Segments[0].Warnings)
 	}
 	if reason := r.Reason(1); !strings.HasPrefix(reason, "BLOCKS: its file's time is in the future") {
@@ -471,9 +497,11 @@ func TestOneBlockerBehindAnother(t *testing.T) {
 		says   bool
 	}{{10, false}, {100, false}, {101, true}} {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(-100)}},
-			segmentFiles{base: 1, stamps: []int64{hoursAgo(float64(-test.second))}}, segmentFiles{base: 2, stamps: []int64{hoursAgo(1)}})
+			segmentFiles{base: 1, stamps: []int64{hoursAgo(float64(-test.second))}},
+			segmentFiles{base: 2, stamps: []int64{hoursAgo(1)}})
 		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
-		if text := strings.Join(r.sentences(), " "); strings.Contains(text, "After that, segment 1 stays until") != test.says {
+		if text := strings.Join(r.sentences(), " "); strings.Contains(text,
+			"After that, segment 1 stays until") != test.says {
 			t.Errorf("%d hours: %q", test.second, text)
 		}
 	}
@@ -504,8 +532,10 @@ func TestFilesStandForTheirPartition(t *testing.T) {
 func TestInternalTopics(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/internal")
 	want := map[string]string{
-		"__consumer_offsets-0": "compact 172800000", "__share_group_state-0": "delete -1", "__transaction_state-0": "compact 172800000",
-		"clicks-0": "delete 86400000", "clicks-1": "delete 86400000", "clicks-2": "delete 86400000", "payments-0": "compact 12345678",
+		"__consumer_offsets-0": "compact 172800000", "__share_group_state-0": "delete -1",
+		"__transaction_state-0": "compact 172800000",
+		"clicks-0":              "delete 86400000", "clicks-1": "delete 86400000", "clicks-2": "delete 86400000",
+		"payments-0": "compact 12345678",
 	}
 	for _, r := range judge(t, Options{NowMs: nowMs}, dir) {
 		if got := r.Settings.CleanupPolicy.Value + " " + r.Settings.RetentionMs.Value; got != want[r.Partition.Name] {
@@ -532,7 +562,8 @@ func TestDirectoriesThatTheMetadataDoesNotMean(t *testing.T) {
 	copyAs("clicks-0", "unknown-0")
 	copyAs("clicks-0", "payments-5")
 	for _, r := range judge(t, Options{NowMs: nowMs}, dir) {
-		want := map[string]string{"unknown-0": "no topic of this name", "payments-5": "another topic of this name"}[r.Partition.Name]
+		want := map[string]string{"unknown-0": "no topic of this name",
+			"payments-5": "another topic of this name"}[r.Partition.Name]
 		if got := strings.Join(r.Warnings, " "); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", r.Partition.Name, got, want)
 		}
@@ -554,7 +585,8 @@ func newJudge(t *testing.T, dir string) (*Judge, []*logdir.Partition) {
 	return j, partitions
 }
 
-// TestRunStopsWhenItIsTold ends after the first result, and at once with a cancelled context; no worker may be left behind.
+// TestRunStopsWhenItIsTold ends after the first result, and at once with a cancelled context; no worker may be left
+// behind.
 func TestRunStopsWhenItIsTold(t *testing.T) {
 	j, partitions := newJudge(t, fixture.Dir(t, "4.4.0/retention/before"))
 	results := 0
@@ -594,15 +626,18 @@ func FuzzPartition(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, log, timeIndex []byte, checkpoint string, now int64) {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}})
-		for name, data := range map[string][]byte{"00000000000000000012.log": log, "00000000000000000012.index": nil, "00000000000000000012.timeindex": timeIndex} {
+		for name, data := range map[string][]byte{"00000000000000000012.log": log, "00000000000000000012.index": nil,
+			"00000000000000000012.timeindex": timeIndex} {
 			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, kind := range []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint, format.KindRecoveryPointCheckpoint} {
+		for _, kind := range []format.Kind{format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint,
+			format.KindRecoveryPointCheckpoint} {
 			writeState(t, dir, kind.Info().Name, checkpoint)
 		}
-		options := Options{NowMs: now, Watermark: state.Watermark{Mode: state.WatermarkCheckpoint}, Overrides: overrides(t, "retention.ms=1", "retention.bytes=700")}
+		options := Options{NowMs: now, Watermark: state.Watermark{Mode: state.WatermarkCheckpoint}, Overrides: overrides(t,
+			"retention.ms=1", "retention.bytes=700")}
 		reports, _ := judgeAll(t, options, dir)
 		for _, r := range reports {
 			if err := fixture.CheckJSONLines(string(r.AppendJSON(nil))); err != nil {

@@ -116,30 +116,34 @@ func (r *Report) warn() {
 		r.warnOfLog(s)
 	}
 	if len(byFileTime) > 0 {
-		r.Warnings = append(r.Warnings, "No record of "+segmentList(byFileTime)+" has a timestamp, so that the file's time counts. A copy made without "+
+		r.Warnings = append(r.Warnings, "No record of "+segmentList(byFileTime)+" has a timestamp, so that the file's "+
+			"time counts. A copy made without "+
 			"keeping times is younger.")
 	}
 	if held := r.heldByWatermark(); len(held) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below the log end %d. "+
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below "+
+			"the log end %d. "+
 			"--high-watermark end shows what goes when all replicas have caught up.", r.Log.HighWatermark, r.WatermarkSource,
 			segmentList(held), r.Log.EndOffset))
 	}
 	if r.StartSource == "checkpoint" && r.Log.StartOffset > r.Log.EndOffset {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d lies beyond the log end %d: a broker that starts deletes all "+
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d lies beyond the log end %d: a broker that "+
+			"starts deletes all "+
 			"segments and begins anew there.", r.Log.StartOffset, r.Log.EndOffset))
 	}
 	r.warnOfTiers()
 }
 
-// warnOfMetadata compares the topic with the one that the metadata has of that name: then the settings may be another's. A
-// broker sets a partition aside that its metadata does not have.
+// warnOfMetadata compares the topic with the one that the metadata has of that name: then the settings may be
+// another's. A broker sets a partition aside that its metadata does not have.
 func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 	if im == nil || !r.Partition.Named {
 		return nil
 	}
 	t := im.Topic(r.Partition.Topic)
 	if t == nil {
-		r.Warnings = append(r.Warnings, "The metadata has no topic of this name; a broker of that cluster would set the directory aside as -stray.")
+		r.Warnings = append(r.Warnings, "The metadata has no topic of this name; a broker of that cluster would set the "+
+			"directory aside as -stray.")
 		return nil
 	}
 	f := r.Partition.File(format.KindPartitionMetadata)
@@ -155,14 +159,15 @@ func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 	case err != nil:
 		return []logdir.Problem{{Display: f.Display, Err: fmt.Errorf("%s: %w", f.Display, err)}}
 	case meta.TopicID != t.ID:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The metadata has another topic of this name (id %s, here %s), whose settings are shown; "+
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The metadata has another topic of this name (id %s, here %s), whose "+
+			"settings are shown; "+
 			"a broker of that cluster would set the directory aside as -stray.", t.ID, meta.TopicID))
 	}
 	return nil
 }
 
-// suspectCompaction takes a topic for compacted whose cleanup.policy is not known, if the log cleaner knows it or has left traces:
-// nothing is offered for deletion on a default.
+// suspectCompaction takes a topic for compacted whose cleanup.policy is not known, if the log cleaner knows it or has
+// left traces: nothing is offered for deletion on a default.
 func (r *Report) suspectCompaction(dir directory, im *state.Image) {
 	_, known := dir.offset(format.KindCleanerOffsetCheckpoint)
 	cleaned := slices.ContainsFunc(r.Segments, func(s *SegmentReport) bool { return s.log.cleaned })
@@ -175,7 +180,8 @@ func (r *Report) suspectCompaction(dir directory, im *state.Image) {
 	if !known {
 		evidence = "Batches of this partition were rewritten by the log cleaner"
 	}
-	r.Warnings = append(r.Warnings, evidence+", so that its topic is compacted, or was; cleanup.policy is not known, and nothing is taken "+
+	r.Warnings = append(r.Warnings, evidence+", so that its topic is compacted, or was; cleanup.policy is not known, "+
+		"and nothing is taken "+
 		"for expired. Give the metadata, or --topic-config cleanup.policy=delete if it is not compacted.")
 }
 
@@ -185,10 +191,12 @@ func (r *Report) warnOfTiers() {
 	case r.Log.Limits.Tiered && r.Log.Limits.Copied != nil:
 		r.warnOfUncopied()
 	case r.Log.Limits.Tiered:
-		r.Warnings = append(r.Warnings, "Tiered storage is on: a local segment goes only after it was copied, and the total limits are kept in "+
+		r.Warnings = append(r.Warnings, "Tiered storage is on: a local segment goes only after it was copied, and the "+
+			"total limits are kept in "+
 			"remote storage. Which segments have been copied is not to be seen here; of the closed ones it is assumed of all.")
 	case key.Bool() && r.Settings.ServerKnown && !r.Settings.RemoteSystem.Bool():
-		r.Warnings = append(r.Warnings, "remote.storage.enable is true, but the broker's remote.log.storage.system.enable is not: the topic counts as not tiered.")
+		r.Warnings = append(r.Warnings, "remote.storage.enable is true, but the broker's remote.log.storage.system.enable "+
+			"is not: the topic counts as not tiered.")
 	}
 }
 
@@ -207,7 +215,8 @@ func (r *Report) warnOfUncopied() {
 	if c := r.Log.Limits.Copied; c.Any {
 		said = fmt.Sprintf("has this partition copied up to offset %d", c.Last)
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("Kept until a copy in remote storage is finished: %s. __remote_log_metadata, as far as it "+
+	r.Warnings = append(r.Warnings, fmt.Sprintf("Kept until a copy in remote storage is finished: %s. "+
+		"__remote_log_metadata, as far as it "+
 		"was given, %s.", segmentList(waiting), said))
 }
 
@@ -242,14 +251,19 @@ func (r *Report) warnOfTimestamps(s *SegmentReport) {
 		if s.TimeIndex == nil {
 			missing = "it has no time index"
 		}
-		s.warnf("%s, so that a broker takes the file's time (%s) for its newest record; the log says %s.", missing, render.Minute(s.LargestMs), render.Instant(truth))
+		s.warnf("%s, so that a broker takes the file's time (%s) for its newest record; the log says %s.", missing,
+			render.Minute(s.LargestMs), render.Instant(truth))
 	case s.Source == FromTimeIndex && truth < 0 && s.log.batches > 0:
-		s.warnf("no record has a timestamp, but the last entry of its time index has %s, which a broker goes by.", render.Instant(s.LargestMs))
+		s.warnf("no record has a timestamp, but the last entry of its time index has %s, which a broker goes by.",
+			render.Instant(s.LargestMs))
 	case s.Source == FromTimeIndex && s.LargestMs == 0 && truth > 0:
-		s.warnf("its time index ends in zeros, so that a broker takes 1970 for its newest record and counts it as expired; the log says %s.", render.Instant(truth))
+		s.warnf("its time index ends in zeros, so that a broker takes 1970 for its newest record and counts it as "+
+			"expired; the log says %s.", render.Instant(truth))
 	case s.Source == FromTimeIndex && truth != s.LargestMs && s.log.batches > 0:
-		s.warnf("the last entry of its time index says %s, which a broker goes by; the log says %s, %s %s.", render.Instant(s.LargestMs),
-			render.Instant(truth), render.Duration(max(truth-s.LargestMs, s.LargestMs-truth)), laterOrEarlier(truth, s.LargestMs))
+		s.warnf("the last entry of its time index says %s, which a broker goes by; the log says %s, %s %s.",
+			render.Instant(s.LargestMs),
+			render.Instant(truth), render.Duration(max(truth-s.LargestMs, s.LargestMs-truth)),
+			laterOrEarlier(truth, s.LargestMs))
 	}
 	if unit := looksLike(truth, r.Log.NowMs); unit != "" && s.log.read {
 		s.warnf("the timestamp %d looks like %s where Kafka counts milliseconds.", truth, unit)
@@ -283,7 +297,8 @@ func (r *Report) warnOfLog(s *SegmentReport) {
 	case "torn-tail":
 		s.warnf("%s of an unfinished batch at its end are %s.", render.Bytes(left), counted)
 	default:
-		s.warnf("at byte %d there is no batch (%s); see kseg verify --predict for what a start of the broker keeps.", h.Pos, strings.TrimSuffix(h.Err.Error(), "."))
+		s.warnf("at byte %d there is no batch (%s); see kseg verify --predict for what a start of the broker keeps.", h.Pos,
+			strings.TrimSuffix(h.Err.Error(), "."))
 	}
 }
 

@@ -29,7 +29,8 @@ type Segment struct {
 type Limits struct {
 	Delete  bool // cleanup.policy contains delete
 	Compact bool // cleanup.policy contains compact
-	// RetentionMs and RetentionBytes are the limits in force; negative is none. With tiered storage they are the local ones.
+	// RetentionMs and RetentionBytes are the limits in force; negative is none. With tiered storage they are the local
+	// ones.
 	RetentionMs    int64
 	RetentionBytes int64
 	// Tiered is set if segments are copied to remote storage: then a local segment goes only after it was copied, which
@@ -83,8 +84,8 @@ type Verdict struct {
 	AtMs int64
 }
 
-// Evaluate applies the rules of UnifiedLog.deleteOldSegments: the log start offset, then the size, then the time. Each rule
-// walks from the oldest segment that the rule before left, and stops at the first that it does not delete.
+// Evaluate applies the rules of UnifiedLog.deleteOldSegments: the log start offset, then the size, then the time. Each
+// rule walks from the oldest segment that the rule before left, and stops at the first that it does not delete.
 func Evaluate(l *Log) []Verdict {
 	verdicts := make([]Verdict, len(l.Segments))
 	first := l.apply(verdicts)
@@ -144,8 +145,8 @@ func (l *Log) walk(verdicts []Verdict, first int, rule Rule, hit func(i int) boo
 	return len(l.Segments)
 }
 
-// removable is false for the active segment if it is empty, or has to be rolled and copied first, and for others that have to be
-// copied (UnifiedLog.isSegmentEligibleForDeletion).
+// removable is false for the active segment if it is empty, or has to be rolled and copied first, and for others that
+// have to be copied (UnifiedLog.isSegmentEligibleForDeletion).
 func (l *Log) removable(i int) bool {
 	if l.active(i) {
 		return l.Segments[i].Size > 0 && !l.Limits.Tiered
@@ -223,7 +224,8 @@ func (l *Log) hold(i, first, held, uncopied int) Hold {
 	return HoldBehind
 }
 
-// goesAt is when a segment would go if it were the oldest: now by the rules that do not wait, else when its time has come.
+// goesAt is when a segment would go if it were the oldest: now by the rules that do not wait, else when its time has
+// come.
 func (l *Log) goesAt(i int, v *Verdict) int64 {
 	switch v.Hold {
 	case HoldNone:

@@ -141,7 +141,10 @@ func TestRuleBoundaries(t *testing.T) {
 		{"log start at the edge", func(l *Log) { l.StartOffset = 10 }, "o--"},
 		{"log start one below the edge", func(l *Log) { l.StartOffset = 9 }, "---"},
 		{"log start never takes the active segment", func(l *Log) { l.StartOffset = 30 }, "oo-"},
-		{"what the first rule took no longer counts as size", func(l *Log) { l.StartOffset, l.Limits.RetentionBytes = 10, 200 }, "o--"},
+		{"what the first rule took no longer counts as size", func(l *Log) {
+			l.StartOffset, l.Limits.RetentionBytes = 10,
+				200
+		}, "o--"},
 		{"compact knows the first rule only", func(l *Log) {
 			l.Limits, l.StartOffset = Limits{Compact: true, RetentionMs: 0, RetentionBytes: 0}, 10
 		}, "o--"},
@@ -192,14 +195,16 @@ func TestHolds(t *testing.T) {
 			{Rule: Time, By: -1, ByLongest: -1, AtMs: 986},
 			{Hold: HoldWatermark, By: -1, ByLongest: -1, AtMs: Never},
 			{Hold: HoldYoung, By: 1, ByLongest: 1, AtMs: Never}}},
-		{"the high watermark is no matter to the young", func(l *Log) { l.Limits.RetentionMs, l.HighWatermark = 30, 0 }, []Verdict{
-			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1001},
-			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1011},
-			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1021}}},
-		{"size goes now, its successor not before", func(l *Log) { l.Limits.RetentionBytes, l.Limits.RetentionMs = 200, 15 }, []Verdict{
-			{Rule: Size, By: -1, ByLongest: -1, AtMs: 1000},
-			{Rule: Time, By: -1, ByLongest: -1, AtMs: 1000},
-			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1006}}},
+		{"the high watermark is no matter to the young", func(l *Log) { l.Limits.RetentionMs, l.HighWatermark = 30, 0 },
+			[]Verdict{
+				{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1001},
+				{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1011},
+				{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1021}}},
+		{"size goes now, its successor not before", func(l *Log) { l.Limits.RetentionBytes, l.Limits.RetentionMs = 200, 15 },
+			[]Verdict{
+				{Rule: Size, By: -1, ByLongest: -1, AtMs: 1000},
+				{Rule: Time, By: -1, ByLongest: -1, AtMs: 1000},
+				{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1006}}},
 		{"no limit of time", func(l *Log) { l.Segments[2].Size = 0 }, []Verdict{
 			{Hold: HoldPolicy, By: -1, ByLongest: -1, AtMs: Never},
 			{Hold: HoldPolicy, By: -1, ByLongest: -1, AtMs: Never},
@@ -220,8 +225,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// slowRules is the broker's code told differently: each pass lists what is left, takes segments off its front one by one,
-// and measures the sizes anew every time.
+// slowRules is the broker's code told differently: each pass lists what is left, takes segments off its front one by
+// one, and measures the sizes anew every time.
 func slowRules(l *Log) map[int64]Rule {
 	type piece struct {
 		Segment
@@ -267,7 +272,8 @@ func anyLog(t *rapid.T) Log {
 	l := Log{NowMs: 1000}
 	end := rapid.Int64Range(0, 5).Draw(t, "first base")
 	for range rapid.IntRange(1, 7).Draw(t, "segments") {
-		l.Segments = append(l.Segments, Segment{end, rapid.Int64Range(0, 4).Draw(t, "size"), rapid.Int64Range(980, 1005).Draw(t, "largest")})
+		l.Segments = append(l.Segments, Segment{end, rapid.Int64Range(0, 4).Draw(t, "size"),
+			rapid.Int64Range(980, 1005).Draw(t, "largest")})
 		end += rapid.Int64Range(1, 4).Draw(t, "offsets")
 	}
 	l.EndOffset = end

@@ -1,9 +1,9 @@
 // Package retention says which segments a broker would delete, by which rule, when, and what keeps the others.
 //
-// The rules are UnifiedLog.deleteOldSegments of Kafka 4.4 (rules.go). What they look at is read as a broker would load it:
-// the last entry of each time index rather than the log (segment.go), three offsets from checkpoints and the end of the
-// log (partition.go), and the settings of the topic from wherever they come (package state). Beside each stands what the log
-// itself says.
+// The rules are UnifiedLog.deleteOldSegments of Kafka 4.4 (rules.go). What they look at is read as a broker would load
+// it: the last entry of each time index rather than the log (segment.go), three offsets from checkpoints and the end of
+// the log (partition.go), and the settings of the topic from wherever they come (package state). Beside each stands
+// what the log itself says.
 package retention
 
 import (

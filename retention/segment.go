@@ -16,8 +16,8 @@ const noTimestamp = -1
 // TimestampSource says what a segment's age is counted from.
 type TimestampSource string
 
-// The sources. A broker takes the last entry of the time index when it opens a segment; it reads the log if it recovers the
-// segment, or has written it itself; and where neither has a timestamp, the file's last modification counts.
+// The sources. A broker takes the last entry of the time index when it opens a segment; it reads the log if it recovers
+// the segment, or has written it itself; and where neither has a timestamp, the file's last modification counts.
 const (
 	FromTimeIndex TimestampSource = "time_index"
 	FromLog       TimestampSource = "log"
@@ -70,7 +70,8 @@ func (w *window) leave() {
 
 // scanLog hops over the batch headers of a log.
 func (r *reader) scanLog(f *logdir.File, base int64) (logFacts, error) {
-	facts := logFacts{largestMs: noTimestamp, largestAt: -1, oldestMs: noTimestamp, firstMs: noTimestamp, nextOffset: base, goodOffset: base}
+	facts := logFacts{largestMs: noTimestamp, largestAt: -1, oldestMs: noTimestamp, firstMs: noTimestamp, nextOffset: base,
+		goodOffset: base}
 	err := f.View(func(data []byte) error {
 		facts.goodEnd, facts.hole.Pos = int64(len(data)), -1
 		s := format.NewScanner(data, 0, base)
@@ -124,8 +125,8 @@ type Record struct {
 	TimestampMs int64
 }
 
-// findLargest reads the batch at position at for its first record of the largest timestamp; nil if there is none that can be
-// read, or its header claims a time that no record has. Of a wrong checksum there is a warning.
+// findLargest reads the batch at position at for its first record of the largest timestamp; nil if there is none that
+// can be read, or its header claims a time that no record has. Of a wrong checksum there is a warning.
 func findLargest(f *logdir.File, at, largestMs int64, records *format.RecordReader) (*Record, error) {
 	var found *Record
 	err := f.View(func(data []byte) error {
@@ -146,9 +147,9 @@ func findLargest(f *logdir.File, at, largestMs int64, records *format.RecordRead
 	return found, err
 }
 
-// lastTimeIndexEntry is the timestamp of the last slot of a time index as a broker opens it: zeros count as entries, and
-// bytes behind the last whole slot do not. It is noTimestamp if there is no slot. logical is the same without trailing zeros:
-// what a broker that preallocated them has in memory.
+// lastTimeIndexEntry is the timestamp of the last slot of a time index as a broker opens it: zeros count as entries,
+// and bytes behind the last whole slot do not. It is noTimestamp if there is no slot. logical is the same without
+// trailing zeros: what a broker that preallocated them has in memory.
 func lastTimeIndexEntry(f *logdir.File, base int64) (opened, logical int64, err error) {
 	opened, logical = noTimestamp, noTimestamp
 	if f == nil {
@@ -167,8 +168,8 @@ func lastTimeIndexEntry(f *logdir.File, base int64) (opened, logical int64, err 
 	return opened, logical, err
 }
 
-// largest is the largest timestamp of a segment as a broker holds it, and where it has it from (LogSegment.largestTimestamp).
-// recovered says that the broker reads the log itself.
+// largest is the largest timestamp of a segment as a broker holds it, and where it has it from
+// (LogSegment.largestTimestamp). recovered says that the broker reads the log itself.
 func (s *SegmentReport) largest(recovered bool, opened, logical int64) (int64, TimestampSource) {
 	if recovered && s.log.read {
 		switch {
@@ -209,8 +210,8 @@ type reader struct {
 	progress func(bytes int64)
 }
 
-// readSegment reads one segment: the headers of its log and the last entry of its time index. Problems are what could not be
-// read. A segment that has vanished gives nil: a broker has deleted it meanwhile.
+// readSegment reads one segment: the headers of its log and the last entry of its time index. Problems are what could
+// not be read. A segment that has vanished gives nil: a broker has deleted it meanwhile.
 func (r *reader) readSegment(seg *logdir.Segment, recovered bool) (*SegmentReport, []logdir.Problem) {
 	s := &SegmentReport{Segment: seg, Size: seg.Log.Size}
 	var problems []logdir.Problem

@@ -33,8 +33,9 @@ func readSettings(s *state.Settings, p *logdir.Partition) Settings {
 	topic := func(key string) state.Setting { return s.Topic(p.Topic, key) }
 	out := Settings{
 		CleanupPolicy: topic("cleanup.policy"), RetentionMs: topic("retention.ms"), RetentionBytes: topic("retention.bytes"),
-		SegmentMs: topic("segment.ms"), SegmentBytes: topic("segment.bytes"), FileDeleteDelayMs: topic("file.delete.delay.ms"),
-		TimestampType: topic("message.timestamp.type"), RemoteStorage: topic("remote.storage.enable"),
+		SegmentMs: topic("segment.ms"), SegmentBytes: topic("segment.bytes"),
+		FileDeleteDelayMs: topic("file.delete.delay.ms"),
+		TimestampType:     topic("message.timestamp.type"), RemoteStorage: topic("remote.storage.enable"),
 		RemoteCopyDisable: topic("remote.log.copy.disable"), LocalRetentionMs: topic("local.retention.ms"),
 		LocalRetentionBytes: topic("local.retention.bytes"), MaxCompactionLagMs: topic("max.compaction.lag.ms"),
 		CheckIntervalMs: s.Broker("log.retention.check.interval.ms"), CleanerBackoffMs: s.Broker("log.cleaner.backoff.ms"),
@@ -53,12 +54,14 @@ func (s *Settings) policy(word string) bool {
 }
 
 // notTiered are topics that tiered storage leaves alone (UnifiedLog.isRemoteLogEnabled).
-var notTiered = []string{"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata", "__cluster_metadata"}
+var notTiered = []string{"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata",
+	"__cluster_metadata"}
 
 // tiered reports whether segments are copied to remote storage. The broker's own switch counts if it is known; a topic
 // that has tiered storage could not have been made without it.
 func (s *Settings) tiered(p *logdir.Partition) bool {
-	return s.RemoteStorage.Bool() && !s.RemoteCopyDisable.Bool() && !s.policy("compact") && !slices.Contains(notTiered, p.Topic) &&
+	return s.RemoteStorage.Bool() && !s.RemoteCopyDisable.Bool() && !s.policy("compact") && !slices.Contains(notTiered,
+		p.Topic) &&
 		(!s.ServerKnown || s.RemoteSystem.Bool())
 }
 

@@ -142,13 +142,15 @@ func (s *Summary) AppendText(dst []byte, theme render.Theme, disks []Disk, width
 		if t.differ {
 			settings = "differs by partition"
 		}
-		table.Row(render.Escaped(t.topic), render.Count(t.partitions), render.Count(t.segments), render.Bytes(t.bytes), t.goes(theme), next,
+		table.Row(render.Escaped(t.topic), render.Count(t.partitions), render.Count(t.segments), render.Bytes(t.bytes),
+			t.goes(theme), next,
 			render.Escaped(settings), t.remarks(theme))
 		sum.partitions, sum.segments, sum.bytes = sum.partitions+t.partitions, sum.segments+t.segments, sum.bytes+t.bytes
 		sum.freedSegments, sum.freedBytes = sum.freedSegments+t.freedSegments, sum.freedBytes+t.freedBytes
 	}
 	if len(s.topics) > 1 {
-		table.Row("all", render.Count(sum.partitions), render.Count(sum.segments), render.Bytes(sum.bytes), sum.goes(theme), "", "", "")
+		table.Row("all", render.Count(sum.partitions), render.Count(sum.segments), render.Bytes(sum.bytes), sum.goes(theme),
+			"", "", "")
 	}
 	dst = table.Append(dst, "")
 	for i, d := range disks {
@@ -198,8 +200,9 @@ func (t *topicSum) remarks(theme render.Theme) string {
 
 // Disk is what a log directory has beside the segments that retention judges, and the room where it lies.
 type Disk struct {
-	Name      string
-	Left      int64 // files that are left over: of deleted, stray and future partitions, and .deleted, .cleaned and .swap files
+	Name string
+	// files that are left over: of deleted, stray and future partitions, and .deleted, .cleaned and .swap files
+	Left      int64
 	LeftBytes int64
 	Room      logdir.FileSystem
 	RoomKnown bool

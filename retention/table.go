@@ -10,7 +10,8 @@ import (
 
 // Columns are those of the table form.
 func Columns() []render.Column {
-	return []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "bytes", Right: true}, {Name: "active"},
+	return []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "bytes", Right: true},
+		{Name: "active"},
 		{Name: "largest timestamp"}, {Name: "from"}, {Name: "largest in log"}, {Name: "age", Right: true}, {Name: "verdict"},
 		{Name: "rule"}, {Name: "deletable at"}, {Name: "blocked by", Right: true}, {Name: "why"}}
 }
@@ -53,7 +54,8 @@ func (r *Report) Plan() []*logdir.File {
 		if s.Verdict.Rule == Keep || !r.shown(s) {
 			continue
 		}
-		for _, f := range []*logdir.File{s.Log, s.Index, s.TimeIndex, s.TxnIndex, s.Log.Sibling(format.KindProducerSnapshot)} {
+		for _, f := range []*logdir.File{s.Log, s.Index, s.TimeIndex, s.TxnIndex,
+			s.Log.Sibling(format.KindProducerSnapshot)} {
 			if f != nil {
 				files = append(files, f)
 			}

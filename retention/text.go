@@ -8,8 +8,8 @@ import (
 	"kseg/state"
 )
 
-// AppendText appends the report for a reader: the settings, a line a segment, and the sentences that people look for. Lines
-// of prose are broken to width.
+// AppendText appends the report for a reader: the settings, a line a segment, and the sentences that people look for.
+// Lines of prose are broken to width.
 func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	dst = append(dst, theme.Strong(render.Escaped(r.Partition.Display))...)
 	dst = append(dst, '\n')
@@ -178,7 +178,8 @@ func (r *Report) nextCheck() string {
 	if segments == 0 {
 		return who + " deletes nothing."
 	}
-	text := fmt.Sprintf("%s deletes %s, %s; the files go %s later (file.delete.delay.ms).", who, render.Plural(segments, "segment", "segments"),
+	text := fmt.Sprintf("%s deletes %s, %s; the files go %s later (file.delete.delay.ms).", who, render.Plural(segments,
+		"segment", "segments"),
 		render.Bytes(bytes), render.Duration(r.Settings.FileDeleteDelayMs.Int()))
 	if int(segments) == len(r.Segments) {
 		text += fmt.Sprintf(" No record is left: an empty segment begins at offset %d.", r.Log.EndOffset)
@@ -190,26 +191,31 @@ func (r *Report) sizeSentence() string {
 	key, _ := r.sizeSetting()
 	_, freed := r.Freed()
 	total := r.Bytes()
-	return fmt.Sprintf("The log has %s, %s is %s, and %s stay.", render.Bytes(total), key, render.Bytes(r.Log.Limits.RetentionBytes), render.Bytes(total-freed))
+	return fmt.Sprintf("The log has %s, %s is %s, and %s stay.", render.Bytes(total), key,
+		render.Bytes(r.Log.Limits.RetentionBytes), render.Bytes(total-freed))
 }
 
-// nextSegment tells of the first segment that stays: when it goes, what waits behind it, and how long its records can be read.
+// nextSegment tells of the first segment that stays: when it goes, what waits behind it, and how long its records can
+// be read.
 func (r *Report) nextSegment(first int) []string {
 	s := r.Segments[first]
 	if s.Verdict.Hold != HoldYoung {
 		return nil
 	}
 	key, _ := r.timeSetting()
-	text := fmt.Sprintf("Segment %d goes on %s at the earliest (largest timestamp + %s)", s.Base, render.Minute(s.Verdict.AtMs), key)
+	text := fmt.Sprintf("Segment %d goes on %s at the earliest (largest timestamp + %s)", s.Base,
+		render.Minute(s.Verdict.AtMs), key)
 	switch {
 	case !r.Log.removable(first):
-		text = fmt.Sprintf("Segment %d is active: it has to be rolled, and then copied to remote storage, before it goes", s.Base)
+		text = fmt.Sprintf("Segment %d is active: it has to be rolled, and then copied to remote storage, before it goes",
+			s.Base)
 	case s.Verdict.AtMs == Never:
 		text = fmt.Sprintf("Segment %d does not go by time: no clock reaches its timestamp", s.Base)
 	}
 	if s.blocks(r) {
 		if s.Shields > 0 {
-			text += fmt.Sprintf(", and %s behind it %s", render.Plural(int64(s.Shields), "expired segment", "expired segments"), waits(s.Shields))
+			text += fmt.Sprintf(", and %s behind it %s", render.Plural(int64(s.Shields), "expired segment", "expired segments"),
+				waits(s.Shields))
 		}
 		text += ": " + r.blocker(s)
 	}
@@ -225,7 +231,8 @@ func (r *Report) nextSegment(first int) []string {
 	for _, next := range r.Segments[first+1:] {
 		if next.blocks(r) && next.Verdict.AtMs > until {
 			until = next.Verdict.AtMs
-			out = append(out, fmt.Sprintf("After that, segment %d stays until %s: %s.", next.Base, untilText(next.Verdict.AtMs), r.blocker(next)))
+			out = append(out, fmt.Sprintf("After that, segment %d stays until %s: %s.", next.Base, untilText(next.Verdict.AtMs),
+				r.blocker(next)))
 		}
 	}
 	return out
@@ -264,10 +271,12 @@ func (r *Report) blocker(s *SegmentReport) string {
 func (r *Report) activeSentence() string {
 	s := r.Segments[len(r.Segments)-1]
 	rollsAt := r.rollsAt(s)
-	if rollsAt == Never || s.Verdict.Hold != HoldYoung || s.LargestMs > r.Log.NowMs || r.Log.goesAt(len(r.Segments)-1, &s.Verdict) == Never {
+	if rollsAt == Never || s.Verdict.Hold != HoldYoung || s.LargestMs > r.Log.NowMs || r.Log.goesAt(len(r.Segments)-1,
+		&s.Verdict) == Never {
 		return ""
 	}
-	return fmt.Sprintf("The active segment %d takes records until one is dated %s or later (segment.ms, %s after its first) or it reaches %s; "+
+	return fmt.Sprintf("The active segment %d takes records until one is dated %s or later (segment.ms, %s after its "+
+		"first) or it reaches %s; "+
 		"full to that time, it stays until %s.", s.Base, render.Minute(rollsAt), render.Duration(r.Settings.rollMs()),
 		render.Bytes(r.Settings.SegmentBytes.Int()), untilText(later(rollsAt, r.Log.Limits.RetentionMs)))
 }

@@ -64,14 +64,17 @@ func TestCopiesInRemoteStorage(t *testing.T) {
 		keeps  []int64
 		says   string
 	}{
-		{"begun twice", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteSegment("t", 2, 0, copyStarted)}, []int64{0, 1, 2},
+		{"begun twice", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteSegment("t", 2, 0, copyStarted)},
+			[]int64{0, 1, 2},
 			"has no finished copy of this partition"},
 		{"one finished", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteUpdate("t", 1, copyFinished)}, []int64{1, 2},
 			"has this partition copied up to offset 0"},
 		{"all finished", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteUpdate("t", 1, copyFinished),
 			remoteSegment("t", 2, 1, copyStarted), remoteUpdate("t", 2, copyFinished)}, []int64{2}, ""},
-		{"given up", [][]byte{remoteSegment("t", 1, 1, copyStarted), remoteUpdate("t", 1, deleteStarted)}, []int64{0, 1, 2}, "no finished copy"},
-		{"of another topic", [][]byte{remoteSegment("u", 1, 1, copyStarted), remoteUpdate("u", 1, copyFinished)}, []int64{0, 1, 2}, "no finished copy"},
+		{"given up", [][]byte{remoteSegment("t", 1, 1, copyStarted), remoteUpdate("t", 1, deleteStarted)}, []int64{0, 1, 2},
+			"no finished copy"},
+		{"of another topic", [][]byte{remoteSegment("u", 1, 1, copyStarted), remoteUpdate("u", 1, copyFinished)},
+			[]int64{0, 1, 2}, "no finished copy"},
 	} {
 		for _, limit := range []string{"local.retention.ms=3600000", "local.retention.bytes=0"} {
 			dir := t.TempDir()
@@ -84,7 +87,8 @@ func TestCopiesInRemoteStorage(t *testing.T) {
 				if s.Verdict.Rule == Keep {
 					keeps = append(keeps, s.Base)
 				}
-				if waits := s.Verdict.Hold == HoldUncopied; waits != strings.Contains(r.Reason(i), "not copied to remote storage") && !s.Active() {
+				if waits := s.Verdict.Hold == HoldUncopied; waits != strings.Contains(r.Reason(i),
+					"not copied to remote storage") && !s.Active() {
 					t.Errorf("%s, %s: segment %d: %q", c.name, limit, s.Base, r.Reason(i))
 				}
 			}

@@ -51,8 +51,9 @@ func newComparer(opts *Options) *comparer {
 
 func (c *comparer) close() { c.reader.Release() }
 
-// compare holds a piece against the extents that have its offsets. If a record differs, it says at which offset, and from which
-// source the other is. Records that only one side has don't count, but a piece that shares none is not the same.
+// compare holds a piece against the extents that have its offsets. If a record differs, it says at which offset, and
+// from which source the other is. Records that only one side has don't count, but a piece that shares none is not the
+// same.
 func (c *comparer) compare(q piece, extents []piece) (same bool, at int64, other *source, err error) {
 	shared := false
 	err = q.src.log.View(func(data []byte) error {

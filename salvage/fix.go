@@ -19,7 +19,8 @@ func (s *scanner) fix(b *format.Batch) (piece, bool) {
 		return p, false
 	}
 	at := pos - b.Pos
-	p.patch, p.how = []change{{at, []byte{b.Raw[at] ^ 1<<bit}}}, fmt.Sprintf("one flipped bit explains it (byte %d, bit %d)", pos, bit)
+	p.patch, p.how = []change{{at, []byte{b.Raw[at] ^ 1<<bit}}},
+		fmt.Sprintf("one flipped bit explains it (byte %d, bit %d)", pos, bit)
 	raw := patched(b.Raw, p.patch)
 	var whole format.Batch
 	if whole.Decode(raw, 0) != nil || whole.Size() != b.Size() {
@@ -79,7 +80,8 @@ func (s *scanner) saveRecords(b *format.Batch) {
 	}
 	n := len(saved)
 	p := piece{src: s.src, from: b.Pos, to: b.End(), first: saved[0].Offset, last: saved[n-1].Offset, batches: 1,
-		records: int64(n), way: byRecord, how: fmt.Sprintf("%d of %d records can be read; nothing vouches for them", n, max(0, b.Count))}
+		records: int64(n), way: byRecord, how: fmt.Sprintf("%d of %d records can be read; nothing vouches for them", n,
+			max(0, b.Count))}
 	p.epochs = [2]int32{b.LeaderEpoch, b.LeaderEpoch}
 	var made format.Batch
 	if made.Decode(remade(s.reader, b), 0) != nil || !made.Plausible() {
@@ -94,7 +96,8 @@ func readable(r *format.RecordReader, b *format.Batch) []format.Record {
 	r.Reset(b)
 	var all []format.Record
 	var rec format.Record
-	for previous := int64(-1); r.Next(&rec) && rec.Offset > previous && rec.Offset >= b.BaseOffset && rec.Offset <= b.LastOffset; previous = rec.Offset {
+	for previous := int64(-1); r.Next(&rec) && rec.Offset > previous && rec.Offset >= b.BaseOffset &&
+		rec.Offset <= b.LastOffset; previous = rec.Offset {
 		all = append(all, rec)
 	}
 	return all

@@ -12,8 +12,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// What was salvaged is loaded by a real broker's classes, after a clean stop and after another one, with the log end that was told
-// and without a change to any log: all damaged partitions of the collection, and random ones.
+// What was salvaged is loaded by a real broker's classes, after a clean stop and after another one, with the log end
+// that was told and without a change to any log: all damaged partitions of the collection, and random ones.
 func TestOracleLoad(t *testing.T) {
 	fixture.InMemory(t)
 	java := fixture.CompileJava(t, filepath.Join("oracle", "Load.java"))
@@ -37,7 +37,8 @@ func TestOracleLoad(t *testing.T) {
 		mutate(t, dir, rand.New(rand.NewPCG(uint64(seed), 7)))
 		add(Options{Records: seed%2 == 0}, dir)
 	}
-	for _, name := range []string{"4.4.0/compacted/users-0", "4.4.0/internal/__consumer_offsets-0", "0.10.2.2/legacy/old-v0-then-v1-0",
+	for _, name := range []string{"4.4.0/compacted/users-0", "4.4.0/internal/__consumer_offsets-0",
+		"0.10.2.2/legacy/old-v0-then-v1-0",
 		"0.10.2.2/legacy/old-v1-gzip-0", "4.4.0/legacy/mix-0"} {
 		add(Options{}, fixture.Dir(t, name))
 	}

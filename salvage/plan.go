@@ -78,7 +78,8 @@ const (
 	rankRemade   = 1 << 21
 )
 
-// makePlan orders the pieces and leaves out what is there twice or does not fit. The error is for files that can't be read.
+// makePlan orders the pieces and leaves out what is there twice or does not fit. The error is for files that can't be
+// read.
 func makePlan(scans []*scan, compacted bool, opts *Options) (*plan, error) {
 	p := &planner{plan: &plan{}, better: map[int][]int64{}, epoch: -1, digest: newComparer(opts)}
 	defer p.digest.close()
@@ -114,8 +115,8 @@ func makePlan(scans []*scan, compacted bool, opts *Options) (*plan, error) {
 	return p.plan, nil
 }
 
-// admit lets those suspects into the queue whose offsets fit exactly to what is beside them and that nothing else has. It
-// returns the others.
+// admit lets those suspects into the queue whose offsets fit exactly to what is beside them and that nothing else has.
+// It returns the others.
 func (p *planner) admit(suspects []piece) []piece {
 	slices.SortStableFunc(suspects, comparePieces)
 	ends, starts := map[int64]bool{}, map[int64]bool{}
@@ -225,8 +226,8 @@ func (p *planner) betterIn(q piece) (at int64, ok bool) {
 	return at, ok
 }
 
-// leaveOut notes a piece whose offsets are there already, or that does not fit: as a double if it holds the same records, as another
-// history if it is of another copy, else as odd.
+// leaveOut notes a piece whose offsets are there already, or that does not fit: as a double if it holds the same
+// records, as another history if it is of another copy, else as odd.
 func (p *planner) leaveOut(q piece) error {
 	if q.way != asIs {
 		return nil
@@ -248,7 +249,8 @@ func (p *planner) leaveOut(q piece) error {
 }
 
 func lostOf(q piece, why string) Lost {
-	return Lost{FirstOffset: q.first, LastOffset: q.last, File: q.src.log.Display, Pos: q.from, Length: q.to - q.from, Reason: why, Elsewhere: true}
+	return Lost{FirstOffset: q.first, LastOffset: q.last, File: q.src.log.Display, Pos: q.from, Length: q.to - q.from,
+		Reason: why, Elsewhere: true}
 }
 
 // account finds the offsets that the output lacks, and why.
@@ -275,7 +277,8 @@ func (p *planner) account(scans []*scan, compacted bool) {
 	slices.SortStableFunc(p.lost, func(a, b Lost) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 }
 
-// gap notes the offsets from first to last as lost, and by which damage. i is where to begin in damages, and so is its result.
+// gap notes the offsets from first to last as lost, and by which damage. i is where to begin in damages, and so is its
+// result.
 func (p *planner) gap(first, last int64, damages []damage, i int, compacted bool) int {
 	for i < len(damages) && damages[i].first < first && !damages[i].open && damages[i].last < first {
 		i++
@@ -302,7 +305,8 @@ func (p *planner) gap(first, last int64, damages []damage, i int, compacted bool
 	} else if len(p.odd) > 0 {
 		// What is out of place was here, most likely.
 		l, p.odd = p.odd[0], p.odd[1:]
-		l.Reason = fmt.Sprintf("the batch there says that it is %d–%d, with which what stands around it does not agree", l.FirstOffset, l.LastOffset)
+		l.Reason = fmt.Sprintf("the batch there says that it is %d–%d, with which what stands around it does not agree",
+			l.FirstOffset, l.LastOffset)
 		l.FirstOffset, l.LastOffset, l.Elsewhere = first, last, false
 	}
 	if more > 0 {
@@ -318,7 +322,8 @@ func (p *planner) tail(next int64, damages []damage) {
 		if d.zeros || !d.open && d.last < next || d.open && d.first < next {
 			continue
 		}
-		l := Lost{FirstOffset: max(d.first, next), LastOffset: d.last, Open: d.open, File: d.src.log.Display, Pos: d.pos, Length: d.length, Reason: d.why}
+		l := Lost{FirstOffset: max(d.first, next), LastOffset: d.last, Open: d.open, File: d.src.log.Display, Pos: d.pos,
+			Length: d.length, Reason: d.why}
 		if d.open {
 			l.LastOffset = l.FirstOffset
 		}

@@ -159,14 +159,17 @@ func (l *Lost) text() string {
 
 // Columns are those of -o table.
 func Columns() []render.Column {
-	return []render.Column{{Name: "partition"}, {Name: "from", Right: true}, {Name: "to", Right: true}, {Name: "segments", Right: true},
-		{Name: "batches", Right: true}, {Name: "records", Right: true}, {Name: "bytes", Right: true}, {Name: "lost", Right: true}, {Name: "places", Right: true}}
+	return []render.Column{{Name: "partition"}, {Name: "from", Right: true}, {Name: "to", Right: true},
+		{Name: "segments", Right: true},
+		{Name: "batches", Right: true}, {Name: "records", Right: true}, {Name: "bytes", Right: true},
+		{Name: "lost", Right: true}, {Name: "places", Right: true}}
 }
 
 // Row is the line of -o table.
 func (s *Salvaged) Row() []string {
 	n := func(v int64) string { return fmt.Sprint(v) }
-	return []string{render.Escaped(s.Partition), n(s.LogStart), n(s.LogEnd), n(s.Segments), n(s.Batches), n(s.Records), n(s.Bytes), n(s.LostOffsets()),
+	return []string{render.Escaped(s.Partition), n(s.LogStart), n(s.LogEnd), n(s.Segments), n(s.Batches), n(s.Records),
+		n(s.Bytes), n(s.LostOffsets()),
 		n(int64(len(s.Lost)))}
 }
 
@@ -191,17 +194,19 @@ func (m *Summary) Add(s *Salvaged) {
 	}
 }
 
-// Text is the verdict: "salvaged: 116 records (10.5 KiB) of 1 partition, in saved, read again and compared; 4 offsets of 1 partition
-// are lost".
+// Text is the verdict: "salvaged: 116 records (10.5 KiB) of 1 partition, in saved, read again and compared; 4 offsets
+// of 1 partition are lost".
 func (m *Summary) Text(dir string, dryRun bool) string {
-	text := fmt.Sprintf("salvaged: %s (%s) of %s, in %s, read again and compared", records(m.Records), render.Bytes(m.Bytes),
+	text := fmt.Sprintf("salvaged: %s (%s) of %s, in %s, read again and compared", records(m.Records),
+		render.Bytes(m.Bytes),
 		render.Plural(m.Partitions-m.Failed, "partition", "partitions"), dir)
 	if dryRun {
 		text = fmt.Sprintf("dry run: %s (%s) of %s would be written", records(m.Records), render.Bytes(m.Bytes),
 			render.Plural(m.Partitions-m.Failed, "partition", "partitions"))
 	}
 	if m.Lost > 0 {
-		text += fmt.Sprintf("; %s of %s lost", render.Plural(m.LostOffsets, "offset", "offsets"), render.Plural(m.Lost, "partition", "partitions"))
+		text += fmt.Sprintf("; %s of %s lost", render.Plural(m.LostOffsets, "offset", "offsets"),
+			render.Plural(m.Lost, "partition", "partitions"))
 	}
 	if m.Failed > 0 {
 		text += fmt.Sprintf("; %s not salvaged", render.Plural(m.Failed, "partition was", "partitions were"))

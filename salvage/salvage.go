@@ -1,8 +1,9 @@
 // Package salvage writes what is intact in damaged copies of a partition into a directory that a broker loads.
 //
-// Each source, a segment or a leftover of one, is scanned for stretches of intact batches (scan.go). These are put in the order of
-// their offsets, each offset from the first copy in which it is intact (plan.go), and copied byte for byte; indexes and snapshots
-// are made as a broker's recovery makes them (write.go). What was written is read again before it gets its final name.
+// Each source, a segment or a leftover of one, is scanned for stretches of intact batches (scan.go). These are put in
+// the order of their offsets, each offset from the first copy in which it is intact (plan.go), and copied byte for
+// byte; indexes and snapshots are made as a broker's recovery makes them (write.go). What was written is read again
+// before it gets its final name.
 package salvage
 
 import (
@@ -109,8 +110,8 @@ type run struct {
 	done    []*Salvaged
 }
 
-// Run salvages all partitions of the operands and calls emit with each, in order. The error ends the run: that of the context, of
-// emit, of a folder that can't be written to or, wrapping logdir.ErrUsage, of one that must not be.
+// Run salvages all partitions of the operands and calls emit with each, in order. The error ends the run: that of the
+// context, of emit, of a folder that can't be written to or, wrapping logdir.ErrUsage, of one that must not be.
 func Run(ctx context.Context, set *logdir.Set, opts Options, emit func(*Salvaged) error) error {
 	r := &run{ctx: ctx, opts: &opts, set: set, dirs: &state.Dirs{}}
 	var err error
@@ -201,7 +202,8 @@ func (r *run) findGroups() error {
 			}
 		}
 		if !ok {
-			return fmt.Errorf("%w: it is not known which partition %s belongs to; put it into a folder with the partition's name, like orders-0, "+
+			return fmt.Errorf("%w: it is not known which partition %s belongs to; put it into a folder with the partition's "+
+				"name, like orders-0, "+
 				"or name one partition beside it", logdir.ErrUsage, o.Arg)
 		}
 		c := &copyOf{operand: o.Arg, dir: o.Partition}
@@ -247,7 +249,8 @@ func (r *run) sources(g *group) (all []*source) {
 			continue
 		}
 		for _, seg := range c.dir.Segments {
-			s := &source{log: seg.Log, base: seg.Base, copy: i, rank: rank, limit: math.MaxInt64, last: seg.Next == nil, compacted: compacted}
+			s := &source{log: seg.Log, base: seg.Base, copy: i, rank: rank, limit: math.MaxInt64, last: seg.Next == nil,
+				compacted: compacted}
 			if seg.Next != nil {
 				s.limit = seg.Next.Base
 			}
@@ -255,7 +258,8 @@ func (r *run) sources(g *group) (all []*source) {
 		}
 		for _, f := range c.dir.Files {
 			if f.Kind() == format.KindLog && f.Name.HasBase && f.Name.Leftover() {
-				all = append(all, &source{log: f, base: f.Name.Base, copy: i, rank: rankLeftover + i, limit: math.MaxInt64, last: true})
+				all = append(all, &source{log: f, base: f.Name.Base, copy: i, rank: rankLeftover + i, limit: math.MaxInt64,
+					last: true})
 			}
 		}
 	}
@@ -267,7 +271,8 @@ func (r *run) cleaned(p *logdir.Partition) bool {
 	if p.Topic == "__consumer_offsets" || p.Topic == "__transaction_state" {
 		return true
 	}
-	_, ok := r.dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition})
+	_, ok := r.dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, state.TopicPartition{Topic: p.Topic,
+		Partition: p.PartitionDir.Partition})
 	return ok
 }
 
@@ -317,7 +322,8 @@ func (r *run) work(g *group, res *Salvaged) error {
 	if p.diverged {
 		res.Diverged, res.DivergedAt = true, p.divergedAt
 		if r.opts.Prefer == "" {
-			return fmt.Errorf("%s: the copies hold different records from offset %d on, and no history is made of two; --prefer PATH says which "+
+			return fmt.Errorf("%s: the copies hold different records from offset %d on, and no history is made of two; "+
+				"--prefer PATH says which "+
 				"counts (kseg compare shows them)", g.name, p.divergedAt)
 		}
 		if scans, err = below(scans, p.divergedAt); err != nil {
@@ -331,7 +337,8 @@ func (r *run) work(g *group, res *Salvaged) error {
 	for _, s := range scans {
 		for _, d := range s.damages {
 			if d.zeros && d.tail {
-				res.Notes = append(res.Notes, fmt.Sprintf("%s ends in %s of zeros: room made beforehand, or what a crash left", d.src.log.Display,
+				res.Notes = append(res.Notes, fmt.Sprintf("%s ends in %s of zeros: room made beforehand, or what a crash left",
+					d.src.log.Display,
 					render.Bytes(d.length)))
 			}
 		}
@@ -343,13 +350,15 @@ func (r *run) work(g *group, res *Salvaged) error {
 			res.Remade++
 		}
 		if e.way != asIs {
-			res.Changed = append(res.Changed, fmt.Sprintf("offsets %d–%d, %s @%d: %s", e.first, e.last, e.src.log.Display, e.from, e.how))
+			res.Changed = append(res.Changed, fmt.Sprintf("offsets %d–%d, %s @%d: %s", e.first, e.last, e.src.log.Display,
+				e.from, e.how))
 		}
 	}
 	return r.write(g, scans, p, res)
 }
 
-// withoutReplaced leaves out what a broker would delete after compaction of the segments that there are: it holds what the cleaner took.
+// withoutReplaced leaves out what a broker would delete after compaction of the segments that there are: it holds what
+// the cleaner took.
 func withoutReplaced(scans []*scan) []*scan {
 	first := int64(math.MaxInt64)
 	for _, s := range scans {

@@ -103,8 +103,9 @@ func batchesOf(t testing.TB, dir string) []format.Batch {
 	return all
 }
 
-// check holds what was salvaged from damaged copies against the partition as it was: each of its batches that is still in a copy, byte
-// for byte, is in the output, in order; nothing else is but what the copies vouch for; and the copies are as they were.
+// check holds what was salvaged from damaged copies against the partition as it was: each of its batches that is still
+// in a copy, byte for byte, is in the output, in order; nothing else is but what the copies vouch for; and the copies
+// are as they were.
 func check(t *testing.T, healthy, out string, res *Salvaged, copies ...string) {
 	t.Helper()
 	if res.Err != nil || len(res.NotRead) > 0 {
@@ -152,7 +153,8 @@ func check(t *testing.T, healthy, out string, res *Salvaged, copies ...string) {
 			t.Errorf("a batch is in the output that no copy has")
 		}
 	}
-	if lost > 0 && len(res.Lost) == 0 && len(got) == 0 && !slices.ContainsFunc(res.Notes, func(n string) bool { return strings.Contains(n, "zeros") }) &&
+	if lost > 0 && len(res.Lost) == 0 && len(got) == 0 && !slices.ContainsFunc(res.Notes,
+		func(n string) bool { return strings.Contains(n, "zeros") }) &&
 		res.LogStart == 0 && res.LogEnd == batchesOf(t, healthy)[len(batchesOf(t, healthy))-1].NextOffset() {
 		t.Errorf("%d records are lost, and nothing is said of them", lost)
 	}
@@ -172,7 +174,8 @@ func TestDamagedPartitions(t *testing.T) {
 			}
 			dry, _ := one(t, Options{DryRun: true}, dir)
 			if dry.Records != res.Records || dry.LogEnd != res.LogEnd || len(dry.Lost) != len(res.Lost) || dry.Path != "" {
-				t.Errorf("a dry run tells of %d records up to %d, the true one of %d up to %d", dry.Records, dry.LogEnd, res.Records, res.LogEnd)
+				t.Errorf("a dry run tells of %d records up to %d, the true one of %d up to %d", dry.Records, dry.LogEnd,
+					res.Records, res.LogEnd)
 			}
 		})
 	}
@@ -236,7 +239,8 @@ func sampledRecipes(t testing.TB) (all []fixture.Recipe) {
 const mutations = 300
 
 // bases are the healthy partitions that are mutated.
-var bases = []string{"4.4.0/damage-base/plain/orders-0", "4.4.0/damage-base/zipped/orders-0", "4.4.0/damage-base/txn/orders-0", "4.4.0/transactions/ledger-0"}
+var bases = []string{"4.4.0/damage-base/plain/orders-0", "4.4.0/damage-base/zipped/orders-0",
+	"4.4.0/damage-base/txn/orders-0", "4.4.0/transactions/ledger-0"}
 
 func TestRandomMutations(t *testing.T) {
 	fixture.InMemory(t)
@@ -308,7 +312,8 @@ func ruin(t *testing.T, dir string, raw []byte, r *rand.Rand) {
 
 // What the checksum proves is put back, byte for byte.
 func TestFixBits(t *testing.T) {
-	for _, name := range []string{"payload-flip", "payload-flip-compressed", "payload-flip-last-batch", "crc-flip", "magic-1", "magic-3", "magic-minus1",
+	for _, name := range []string{"payload-flip", "payload-flip-compressed", "payload-flip-last-batch", "crc-flip",
+		"magic-1", "magic-3", "magic-minus1",
 		"length-huge", "length-zero", "length-negative", "length-plus1", "length-small"} {
 		r, err := fixture.FindRecipe(name)
 		if err != nil {
@@ -328,7 +333,8 @@ func TestFixBits(t *testing.T) {
 
 // The readable records of a batch that is not intact are saved in one of their own.
 func TestRecords(t *testing.T) {
-	for name, want := range map[string]int64{"payload-flip": 4, "record-length-huge-crc-fixed": 0, "count-minus1-crc-fixed": 3, "maxtimestamp-plus1day-crc-fixed": 4} {
+	for name, want := range map[string]int64{"payload-flip": 4, "record-length-huge-crc-fixed": 0,
+		"count-minus1-crc-fixed": 3, "maxtimestamp-plus1day-crc-fixed": 4} {
 		without, _ := one(t, Options{}, fixture.Damaged(t, name))
 		res, out := one(t, Options{Records: true}, fixture.Damaged(t, name))
 		if res.Err != nil || res.Records-without.Records != want || (want > 0) != (len(res.Changed) == 1) {
@@ -366,7 +372,8 @@ func TestDivergedCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(context.Background(), set, Options{Dir: t.TempDir(), Prefer: "c"}, nil); !errors.Is(err, logdir.ErrUsage) {
+	if err := Run(context.Background(), set, Options{Dir: t.TempDir(), Prefer: "c"}, nil); !errors.Is(err,
+		logdir.ErrUsage) {
 		t.Errorf("preferring what is not there: %v", err)
 	}
 }
@@ -377,14 +384,16 @@ func TestCarvedFile(t *testing.T) {
 	dir := fixture.Dir(t, base)
 	raw := contents(t, dir)["00000000000000000064.log"]
 	carved := filepath.Join(t.TempDir(), "carved-64")
-	if err := errors.Join(os.WriteFile(carved, raw, 0o644), os.Remove(filepath.Join(dir, "00000000000000000064.log"))); err != nil {
+	if err := errors.Join(os.WriteFile(carved, raw, 0o644),
+		os.Remove(filepath.Join(dir, "00000000000000000064.log"))); err != nil {
 		t.Fatal(err)
 	}
 	set, err := logdir.Open([]string{carved}, logdir.Options{BaseOffset: new(int64(64))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(context.Background(), set, Options{Dir: filepath.Join(t.TempDir(), "x"), Jobs: 1}, nil); !errors.Is(err, logdir.ErrUsage) {
+	if err := Run(context.Background(), set, Options{Dir: filepath.Join(t.TempDir(), "x"), Jobs: 1}, nil); !errors.Is(err,
+		logdir.ErrUsage) {
 		t.Errorf("a file of no known partition: %v", err)
 	}
 	damaged := path.Join(t.TempDir(), "orders-0")
@@ -400,7 +409,8 @@ func TestCarvedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got *Salvaged
-	err = Run(context.Background(), set, Options{Dir: filepath.Join(t.TempDir(), "out"), Jobs: 1, MaxBatchBytes: 1 << 20, Interval: new(int64(4096))},
+	err = Run(context.Background(), set, Options{Dir: filepath.Join(t.TempDir(), "out"), Jobs: 1, MaxBatchBytes: 1 << 20,
+		Interval: new(int64(4096))},
 		func(s *Salvaged) error { got = s; return nil })
 	if err != nil || got.Partition != "orders-0" || got.LogStart != 64 || got.LogEnd != 96 {
 		t.Errorf("%+v, %v", got, err)

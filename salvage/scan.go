@@ -107,7 +107,8 @@ type finding struct {
 
 // scanSource looks at every batch and every record of a source, with so many workers.
 func scanSource(ctx context.Context, src *source, jobs int, opts *Options) *scan {
-	s := &scanner{scan: &scan{src: src}, opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, nil), next: src.base, prev: src.base}
+	s := &scanner{scan: &scan{src: src}, opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, nil),
+		next: src.base, prev: src.base}
 	logs := slices.Values([]*walk.Log{{File: src.log, Base: src.base}})
 	err := walk.Fold(ctx, logs, walk.Options{Jobs: jobs}, func(gate format.Gate) walk.Look[looked] {
 		reader := format.NewRecordReader(opts.MaxBatchBytes, gate)
@@ -153,7 +154,8 @@ func (s *scanner) take(r *walk.Run[looked]) error {
 	})
 }
 
-// intact says what is wrong with the records of a batch whose checksum holds, nil if nothing is; and which records it has.
+// intact says what is wrong with the records of a batch whose checksum holds, nil if nothing is; and which records it
+// has.
 func intact(r *format.RecordReader, b *format.Batch) (first, n int64, err error) {
 	r.Reset(b)
 	var rec format.Record
@@ -194,7 +196,8 @@ func (s *scanner) batch(b *format.Batch, f finding) {
 		s.src.compacted = s.src.compacted || b.HasDeleteHorizon() || b.Count == 0 || s.thinned > 1
 	}
 	if errors.Is(f.err, format.ErrTooLarge) {
-		s.err = errors.Join(s.err, fmt.Errorf("%s: the batch at byte %d is not read: %w; raise --max-batch-bytes", s.src.log.Display, b.Pos, f.err))
+		s.err = errors.Join(s.err, fmt.Errorf("%s: the batch at byte %d is not read: %w; raise --max-batch-bytes",
+			s.src.log.Display, b.Pos, f.err))
 	}
 	if f.err != nil {
 		s.close()
@@ -268,7 +271,8 @@ func (s *scanner) close() {
 }
 
 func (s *scanner) broken(b *format.Batch, why string, first, last int64) {
-	s.damages = append(s.damages, damage{src: s.src, pos: b.Pos, length: b.Size(), first: first, last: max(first, last), why: why})
+	s.damages = append(s.damages, damage{src: s.src, pos: b.Pos, length: b.Size(), first: first, last: max(first, last),
+		why: why})
 	s.prev, s.next = s.next, max(s.next, first)
 }
 
@@ -336,7 +340,8 @@ func (s *scanner) offer(p piece, why string, b *format.Batch) {
 
 // hole takes bytes that are no batch at all, but for the beginning of held, if that is not nil.
 func (s *scanner) hole(h *format.Hole, held *format.Batch) {
-	d := damage{src: s.src, pos: h.Pos, length: h.Len, first: s.next, last: h.NextOffset - 1, open: h.Next < 0, why: reasonOf(h.Err),
+	d := damage{src: s.src, pos: h.Pos, length: h.Len, first: s.next, last: h.NextOffset - 1, open: h.Next < 0,
+		why:  reasonOf(h.Err),
 		tail: s.src.last && h.Next < 0 && h.Kind != format.Damage}
 	switch h.Kind {
 	case format.ZeroTail:

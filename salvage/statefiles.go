@@ -27,7 +27,8 @@ func (w *writer) partitionFiles(g *group) error {
 	if ok {
 		err = errors.Join(err, w.small(format.KindPartitionMetadata.Info().Name, metadata))
 	} else {
-		w.res.Notes = append(w.res.Notes, "no copy has a partition.metadata that can be read; a broker that knows the topic's id takes the directory "+
+		w.res.Notes = append(w.res.Notes, "no copy has a partition.metadata that can be read; a broker that knows the "+
+			"topic's id takes the directory "+
 			"for a stray one unless you write it: version: 0, topic_id: ...")
 	}
 	if g.dir().IsClusterMetadata() {
@@ -53,8 +54,8 @@ func firstThat(g *group, kind format.Kind, good func([]byte) bool) ([]byte, bool
 	return nil, false
 }
 
-// writeEpochs writes the leader epochs: those of a copy's file if the batches agree with it, for it knows of epochs without
-// records, else those of the batches.
+// writeEpochs writes the leader epochs: those of a copy's file if the batches agree with it, for it knows of epochs
+// without records, else those of the batches.
 func (w *writer) writeEpochs(g *group) error {
 	var entries []format.EpochEntry
 	_, ok := firstThat(g, format.KindLeaderEpochCheckpoint, func(raw []byte) bool {
@@ -71,7 +72,8 @@ func (w *writer) writeEpochs(g *group) error {
 	var text strings.Builder
 	n := 0
 	for i, e := range entries {
-		if e.StartOffset >= w.end && e.StartOffset > w.res.LogStart || i+1 < len(entries) && entries[i+1].StartOffset <= w.res.LogStart {
+		if e.StartOffset >= w.end && e.StartOffset > w.res.LogStart || i+1 < len(entries) &&
+			entries[i+1].StartOffset <= w.res.LogStart {
 			continue
 		}
 		n++
@@ -80,7 +82,8 @@ func (w *writer) writeEpochs(g *group) error {
 	return w.small(format.KindLeaderEpochCheckpoint.Info().Name, fmt.Appendf(nil, "0\n%d\n%s", n, text.String()))
 }
 
-// metadataFiles copies what belongs to the metadata log beside its segments: snapshots that are whole, and the quorum's state.
+// metadataFiles copies what belongs to the metadata log beside its segments: snapshots that are whole, and the quorum's
+// state.
 func (w *writer) metadataFiles(g *group) error {
 	done := map[string]bool{}
 	var err error
@@ -103,7 +106,8 @@ func (w *writer) metadataFiles(g *group) error {
 		}
 	}
 	if len(w.res.Lost) > 0 {
-		w.res.Notes = append(w.res.Notes, "records of the metadata log are lost: what they changed is unknown to a controller that loads it; prefer the copy of another controller")
+		w.res.Notes = append(w.res.Notes, "records of the metadata log are lost: what they changed is unknown to a "+
+			"controller that loads it; prefer the copy of another controller")
 	}
 	return err
 }
@@ -126,7 +130,8 @@ func (w *writer) verify(g *group) error {
 	}
 	p := set.Operands[0].Partition
 	if p == nil {
-		return fmt.Errorf("%s: what was written can't be read again: %w", w.dir, errors.Join(set.Operands[0].Err, logdir.ErrNothing))
+		return fmt.Errorf("%s: what was written can't be read again: %w", w.dir, errors.Join(set.Operands[0].Err,
+			logdir.ErrNothing))
 	}
 	var batches, end int64
 	producers := format.NewProducerState(w.res.LogStart)
@@ -168,15 +173,17 @@ func (w *writer) verify(g *group) error {
 
 // predict asks what a broker would do that loads what was written, after a clean stop and after another one.
 func (w *writer) predict(p *logdir.Partition, clean bool) error {
-	loaded, err := broker.Load(p, broker.LoadOptions{Clean: clean, Interval: w.interval, IndexBytes: indexBytes, SegmentBytes: maxSegmentBytes,
-		ExpiredMs: math.MinInt64, MaxBatchBytes: w.run.opts.MaxBatchBytes})
+	loaded, err := broker.Load(p, broker.LoadOptions{Clean: clean, Interval: w.interval, IndexBytes: indexBytes,
+		SegmentBytes: maxSegmentBytes,
+		ExpiredMs:    math.MinInt64, MaxBatchBytes: w.run.opts.MaxBatchBytes})
 	switch {
 	case err != nil:
 		return err
 	case loaded.Failure != nil:
 		return fmt.Errorf("a broker would not load what was written: %w", loaded.Failure)
 	case len(loaded.Cuts) > 0 || loaded.LogEnd != w.end || loaded.LogStart != w.res.LogStart:
-		return fmt.Errorf("a broker would not keep what was written whole: it would have offsets %d to %d", loaded.LogStart, loaded.LogEnd)
+		return fmt.Errorf("a broker would not keep what was written whole: it would have offsets %d to %d", loaded.LogStart,
+			loaded.LogEnd)
 	}
 	w.res.Predicted = true
 	return nil
@@ -254,7 +261,8 @@ func (r *run) checkpoint(kind format.Kind) []string {
 		known, ok := int64(0), false
 		for _, c := range g.copies {
 			if c.dir != nil && !ok {
-				known, ok = r.dirs.Of(c.dir.Parent).Offset(kind, state.TopicPartition{Topic: dir.Topic, Partition: dir.PartitionDir.Partition})
+				known, ok = r.dirs.Of(c.dir.Parent).Offset(kind, state.TopicPartition{Topic: dir.Topic,
+					Partition: dir.PartitionDir.Partition})
 			}
 		}
 		var offset int64

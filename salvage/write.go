@@ -15,7 +15,8 @@ import (
 	"kseg/rebuild"
 )
 
-// maxSegmentBytes is the size above which a segment is not begun anew for what was put together: Kafka's default of segment.bytes.
+// maxSegmentBytes is the size above which a segment is not begun anew for what was put together: Kafka's default of
+// segment.bytes.
 const maxSegmentBytes = 1 << 30
 
 // copyBytes is how much is copied at once.
@@ -106,7 +107,8 @@ func (w *writer) loadSnapshots(g *group) {
 			continue
 		}
 		for _, f := range c.dir.All() {
-			if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() || w.snapshots[f.Name.Base] != nil {
+			if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() ||
+				w.snapshots[f.Name.Base] != nil {
 				continue
 			}
 			raw, err := f.ReadSmall()
@@ -235,7 +237,8 @@ func (w *writer) note(b *format.Batch, pos int64) error {
 	ok := w.index.Add(b)
 	b.Pos = at
 	if !ok {
-		return fmt.Errorf("the batch of offsets %d–%d: a broker would not load it: %w", b.BaseOffset, b.LastOffset, w.index.Finish())
+		return fmt.Errorf("the batch of offsets %d–%d: a broker would not load it: %w", b.BaseOffset, b.LastOffset,
+			w.index.Finish())
 	}
 	w.epochs.add(b)
 	w.res.Batches++
@@ -306,7 +309,8 @@ func (w *writer) lastSnapshot() error {
 	if w.end <= w.base {
 		return nil
 	}
-	return w.small(format.SegmentFileName(w.end, format.KindProducerSnapshot), format.AppendProducerSnapshot(nil, w.producers.Entries()))
+	return w.small(format.SegmentFileName(w.end, format.KindProducerSnapshot), format.AppendProducerSnapshot(nil,
+		w.producers.Entries()))
 }
 
 func (w *writer) small(name string, data []byte) error {
@@ -337,7 +341,8 @@ func (w *writer) finishSegment() error {
 		return fmt.Errorf("%s: cannot be written: %w", w.path(format.KindLog), bare(err))
 	}
 	name := func(kind format.Kind) string { return format.SegmentFileName(w.base, kind) }
-	err = errors.Join(w.small(name(format.KindOffsetIndex), w.index.OffsetIndex()), w.small(name(format.KindTimeIndex), w.index.TimeIndex()))
+	err = errors.Join(w.small(name(format.KindOffsetIndex), w.index.OffsetIndex()), w.small(name(format.KindTimeIndex),
+		w.index.TimeIndex()))
 	if txns := w.index.TxnIndex(); len(txns) > 0 {
 		err = errors.Join(err, w.small(name(format.KindTxnIndex), txns))
 	}
@@ -348,7 +353,8 @@ func (w *writer) finishSegment() error {
 func (w *writer) emptyEnd(scans []*scan) error {
 	var last *source
 	for _, s := range scans {
-		if s.src.rank < rankLeftover && s.src.last && (last == nil || s.src.base > last.base) && (s.src.log.Size == 0 || !w.started) {
+		if s.src.rank < rankLeftover && s.src.last && (last == nil || s.src.base > last.base) && (s.src.log.Size == 0 ||
+			!w.started) {
 			last = s.src
 		}
 	}

@@ -9,7 +9,8 @@ import (
 // ControlType is the type of a control record, from its key.
 type ControlType int16
 
-// The types of control records (Kafka's ControlRecordType). Those from LeaderChange on occur in __cluster_metadata only.
+// The types of control records (Kafka's ControlRecordType). Those from LeaderChange on occur in __cluster_metadata
+// only.
 const (
 	Abort ControlType = iota
 	Commit
@@ -20,7 +21,8 @@ const (
 	KRaftVoters
 )
 
-var controlNames = [...]string{"ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION",
+var controlNames = [...]string{"ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER",
+	"KRAFT_VERSION",
 	"KRAFT_VOTERS"}
 
 // known reports whether Kafka 4.4 has the type.
@@ -107,8 +109,8 @@ func (d *Decoder) DecodeControl(key, value []byte) Control {
 	return c
 }
 
-// ControlError is what is wrong with a record of a control batch, as every verb says it. Those of producers are transaction markers,
-// which a broker must be able to read when it loads the log; those of KRaft have no producer.
+// ControlError is what is wrong with a record of a control batch, as every verb says it. Those of producers are
+// transaction markers, which a broker must be able to read when it loads the log; those of KRaft have no producer.
 func (d *Decoder) ControlError(b *format.Batch, key, value []byte) error {
 	if b.ProducerID >= 0 {
 		_, err := format.DecodeTxnMarker(b.Pos, key, value)
@@ -120,8 +122,9 @@ func (d *Decoder) ControlError(b *format.Batch, key, value []byte) error {
 	return nil
 }
 
-// readLeaderChange reads a LeaderChange that says it is of a newer version than 0. Kafka 4.4.0 writes and reads the bytes
-// of version 0 whatever the message says, and prints the fields of the version it says; a broker to come may mean it.
+// readLeaderChange reads a LeaderChange that says it is of a newer version than 0. Kafka 4.4.0 writes and reads the
+// bytes of version 0 whatever the message says, and prints the fields of the version it says; a broker to come may mean
+// it.
 func (d *Decoder) readLeaderChange(m *message, value []byte) bool {
 	t := &d.value
 	as := func(version int16, l *layout) (complete, whole bool) {

@@ -19,8 +19,8 @@ type Decoder struct {
 // NewDecoder returns a decoder for all internal topics.
 func NewDecoder() *Decoder { return &Decoder{catalog: tables()} }
 
-// Redact makes the decoder print only types and versions: what they hold is null in JSON, and left out of the text of control
-// records.
+// Redact makes the decoder print only types and versions: what they hold is null in JSON, and left out of the text of
+// control records.
 func (d *Decoder) Redact() { d.redacted = true }
 
 // Record is a decoded record. It and everything reached from it alias the key, the value and the decoder, and are valid
@@ -199,7 +199,8 @@ func (d *Decoder) frameNumber(what string) (int16, bool) {
 
 func (d *Decoder) refuseFrame(frame int16) {
 	n := strconv.Itoa(int(frame))
-	kafka := "Could not deserialize metadata record due to unknown frame version " + n + "(only frame version 1 is supported)"
+	kafka := "Could not deserialize metadata record due to unknown frame version " + n +
+		"(only frame version 1 is supported)"
 	if frame == 0 {
 		kafka = "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release of " +
 			"KRaft in 2.8 to newer versions are not supported."

@@ -44,7 +44,8 @@ func unhex(s string) []byte {
 
 // The example of a PartitionRecord, and one with the tags of version 2 out of order and an unknown one.
 func TestValuesOfAPartitionRecord(t *testing.T) {
-	const body = "01 03 02 00000005 dbde9ad717d14a41a7d95e9900225a11 03 00000001 00000002 02 00000001 01 01 00000001 00000007" +
+	const body = "01 03 02 00000005 dbde9ad717d14a41a7d95e9900225a11 03 00000001 00000002 02 00000001 01 01 00000001 " +
+		"00000007" +
 		"00000009 02 cb9781cf30358c505606fee555000102"
 	r := NewDecoder().Decode(Metadata, nil, unhex(body+"03 02 05 02 00000003 07 02 abcd 00 01 01"))
 	if r.Err != nil {
@@ -107,7 +108,8 @@ func TestDefaultsOfAbsentFields(t *testing.T) {
 	if e := r.Value.Get("leaderEpoch"); e.Present() || e.Int() != -1 {
 		t.Errorf("leaderEpoch %d, present %t", e.Int(), e.Present())
 	}
-	if r.Value.Get("topicId").UUID() != [16]byte{} || r.Value.Get("offset").Int() != 5 || r.Key.Get("group").Text() != "g" {
+	if r.Value.Get("topicId").UUID() != [16]byte{} || r.Value.Get("offset").Int() != 5 ||
+		r.Key.Get("group").Text() != "g" {
 		t.Error("wrong values")
 	}
 }
@@ -147,7 +149,8 @@ func TestJSONHasTheDataOfTheText(t *testing.T) {
 		if err := json.Unmarshal(out, &object); err != nil {
 			t.Fatalf("offset %d: %v: %s", rec.Offset, err, out)
 		}
-		if failed := bytes.Contains(text, []byte("skipping. ")) || bytes.HasSuffix(text, []byte(", skipping.")); topic != RemoteLog && failed != (object.Error != nil) {
+		if failed := bytes.Contains(text, []byte("skipping. ")) ||
+			bytes.HasSuffix(text, []byte(", skipping.")); topic != RemoteLog && failed != (object.Error != nil) {
 			t.Errorf("offset %d: text %s\njson %s", rec.Offset, text, out)
 		}
 		if object.Error != nil || topic == RemoteLog {

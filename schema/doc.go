@@ -5,6 +5,6 @@
 // with their positions. From the tape come the real tool's text (AppendText, AppendControlText), JSON (AppendJSON),
 // typed access to fields (Value) and a cover of all bytes (Half.Leaves).
 //
-// What is accepted, and with which words it is refused, follows Kafka 4.4.0: the readers that its generator makes of the
-// message definitions, CoordinatorRecordSerde, AbstractApiMessageSerde and DumpLogSegments.
+// What is accepted, and with which words it is refused, follows Kafka 4.4.0: the readers that its generator makes of
+// the message definitions, CoordinatorRecordSerde, AbstractApiMessageSerde and DumpLogSegments.
 package schema

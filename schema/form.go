@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-var transactionStates = [...]string{"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort",
+var transactionStates = [...]string{"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit",
+	"CompleteAbort",
 	"Dead", "PrepareEpochFence"}
 
 // TransactionState names a transactionStatus of __transaction_state; "" if Kafka does not know it.

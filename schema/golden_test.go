@@ -49,7 +49,8 @@ func compareDump(t *testing.T, d *Decoder, topic Topic, log, dump []byte) (recor
 		}
 		if !bytes.HasPrefix(dump, append(got, '\n')) {
 			want, _, _ := bytes.Cut(dump, []byte("\n"))
-			t.Errorf("offset %d: key %x value %x\n got %s\nwant %s\n%s", rec.Offset, rec.Key, rec.Value, got, want, cmp.Diff(string(want), string(got)))
+			t.Errorf("offset %d: key %x value %x\n got %s\nwant %s\n%s", rec.Offset, rec.Key, rec.Value, got, want,
+				cmp.Diff(string(want), string(got)))
 		}
 	})
 	if bytes.Contains(dump, []byte(before)) {

@@ -97,7 +97,8 @@ func appendRemoteUpdate(dst []byte, v Value) ([]byte, string) {
 	if state == "" {
 		return dst, noState
 	}
-	dst = appendSegmentID(append(dst, "RemoteLogSegmentMetadataUpdate{remoteLogSegmentId="...), v.Get("remoteLogSegmentId"))
+	dst = appendSegmentID(append(dst, "RemoteLogSegmentMetadataUpdate{remoteLogSegmentId="...),
+		v.Get("remoteLogSegmentId"))
 	dst = appendCustom(append(dst, ", customMetadata="...), v.Get("customMetadata"))
 	dst = append(append(dst, ", state="...), state...)
 	return append(appendNumbers(dst, v, "eventTimestampMs", "brokerId"), '}'), ""
@@ -108,7 +109,8 @@ func appendRemoteDelete(dst []byte, v Value) ([]byte, string) {
 	if state == "" {
 		return dst, "null" // the NullPointerException has no message
 	}
-	dst = appendTopicIDPartition(append(dst, "RemotePartitionDeleteMetadata{topicPartition="...), v.Get("topicIdPartition"))
+	dst = appendTopicIDPartition(append(dst, "RemotePartitionDeleteMetadata{topicPartition="...),
+		v.Get("topicIdPartition"))
 	dst = append(append(dst, ", state="...), state...)
 	return append(appendNumbers(dst, v, "eventTimestampMs", "brokerId"), '}'), ""
 }

@@ -48,8 +48,8 @@ type layout struct {
 	foreignTags []int // tags that belong to other versions
 }
 
-// member is a field in one version; sub is the layout of its struct or of its array's structs. One that is implied has no
-// bytes, but is printed.
+// member is a field in one version; sub is the layout of its struct or of its array's structs. One that is implied has
+// no bytes, but is printed.
 type member struct {
 	*field
 	sub     *layout

@@ -232,14 +232,16 @@ func (c *fieldCheck) describe(f *field) string {
 	if f.defaultNull {
 		value = "null"
 	}
-	return fmt.Sprintf("%s %s nullable %t versions %d-%d tag %d default %s", f.name, typ, f.nullable, f.lowest, f.highest, f.tag, value)
+	return fmt.Sprintf("%s %s nullable %t versions %d-%d tag %d default %s", f.name, typ, f.nullable, f.lowest, f.highest,
+		f.tag, value)
 }
 
 func (c *fieldCheck) describeWanted(w definitionField) string {
 	if w.Versions == "" {
 		w.Versions = w.TaggedVersions
 	}
-	if w.NullableVersions != "" && w.NullableVersions != w.Versions || w.TaggedVersions != "" && w.TaggedVersions != w.Versions {
+	if w.NullableVersions != "" && w.NullableVersions != w.Versions || w.TaggedVersions != "" &&
+		w.TaggedVersions != w.Versions {
 		return "nullable or tagged in other versions than it exists in, which the tables cannot say"
 	}
 	lowest, highest := versionRange(c.t, w.Versions, c.highest)
@@ -258,7 +260,8 @@ func (c *fieldCheck) describeWanted(w definitionField) string {
 		value = strconv.FormatInt(int64(d), 10)
 	}
 	name := strings.ToLower(w.Name[:1]) + w.Name[1:]
-	return fmt.Sprintf("%s %s nullable %t versions %d-%d tag %d default %s", name, w.Type, w.NullableVersions != "", lowest, highest, tag, value)
+	return fmt.Sprintf("%s %s nullable %t versions %d-%d tag %d default %s", name, w.Type, w.NullableVersions != "",
+		lowest, highest, tag, value)
 }
 
 func versionRange(t *testing.T, s string, highest int16) (int16, int16) {

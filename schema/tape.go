@@ -45,7 +45,8 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// node is one decoded value on a tape, or a piece of the bytes between values. Its content is the bytes from body to end.
+// node is one decoded value on a tape, or a piece of the bytes between values. Its content is the bytes from body to
+// end.
 type node struct {
 	member *member // nil for tags and unknown tags
 	num    int64   // a number; elements of an array; index of a struct's tags node; number of tags; an unknown tag
@@ -224,7 +225,8 @@ func (t *tape) readBytes(m *member, start int32, flexible bool, kind nodeKind) b
 	}
 	if n > maxStringBytes && m.typ == typeString {
 		t.kafka = "string field " + m.title(kind) + " had invalid length " + strconv.Itoa(int(n))
-		t.c.Fail(m.title(kind), pos, format.ErrValue, "a length of at most "+strconv.Itoa(maxStringBytes), strconv.Itoa(int(n)))
+		t.c.Fail(m.title(kind), pos, format.ErrValue, "a length of at most "+strconv.Itoa(maxStringBytes),
+			strconv.Itoa(int(n)))
 		return false
 	}
 	if !t.enough(m.name, n) {
@@ -281,7 +283,8 @@ func (t *tape) readArray(m *member, start int32, flexible bool) bool {
 		return false
 	}
 	if n > maxElements {
-		t.kafka = "Tried to read a collection of size " + strconv.Itoa(int(n)) + ", which exceeds the maximum allowed size of 1000000."
+		t.kafka = "Tried to read a collection of size " + strconv.Itoa(int(n)) + ", which exceeds the maximum allowed " +
+			"size of 1000000."
 		t.c.Fail(m.name, pos, format.ErrTooLarge, "at most 1000000 elements", strconv.Itoa(int(n)))
 		return false
 	}
@@ -390,7 +393,8 @@ func (t *tape) checkTagCount(n int32) bool {
 	default:
 		t.kafka = "Tried to read " + count + " tagged fields, which exceeds the maximum allowed count of 10000."
 	}
-	t.c.Fail("number of tagged fields", t.c.Pos(), format.ErrValue, "at most "+strconv.Itoa(min(left, maxTaggedFields)), count)
+	t.c.Fail("number of tagged fields", t.c.Pos(), format.ErrValue, "at most "+strconv.Itoa(min(left, maxTaggedFields)),
+		count)
 	return false
 }
 

@@ -25,8 +25,8 @@ var topicNames = [topicCount]string{"", "__consumer_offsets", "__transaction_sta
 // String is the topic's name, "" for None.
 func (t Topic) String() string { return topicNames[t] }
 
-// TopicFor tells from the name of a partition directory ("__consumer_offsets-7", also with the suffix of a deleted, stray
-// or future one) which internal topic it belongs to.
+// TopicFor tells from the name of a partition directory ("__consumer_offsets-7", also with the suffix of a deleted,
+// stray or future one) which internal topic it belongs to.
 func TopicFor(directory string) Topic {
 	name, _, _ := strings.Cut(directory, ".")
 	cut := strings.LastIndexByte(name, '-')

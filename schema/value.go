@@ -8,9 +8,9 @@ import (
 	"kseg/format"
 )
 
-// Value is one field of a decoded message, an element of an array, or a whole struct. A field that the bytes do not hold
-// (tagged and left out, or of another version) is a Value all the same, with the default that Kafka's readers assume;
-// only Present tells. The zero Value stands for anything that a table does not know.
+// Value is one field of a decoded message, an element of an array, or a whole struct. A field that the bytes do not
+// hold (tagged and left out, or of another version) is a Value all the same, with the default that Kafka's readers
+// assume; only Present tells. The zero Value stands for anything that a table does not know.
 type Value struct {
 	tape    *tape
 	field   *field

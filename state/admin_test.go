@@ -67,14 +67,17 @@ func goldenAnswers(t testing.TB) *adminAnswers {
 
 // adminView is what an image would have the Admin client told.
 func adminView(im *Image) *adminAnswers {
-	a := &adminAnswers{Configs: map[string]map[string]string{}, Features: map[string]int64{}, Quotas: map[string]map[string]float64{}}
+	a := &adminAnswers{Configs: map[string]map[string]string{}, Features: map[string]int64{},
+		Quotas: map[string]map[string]float64{}}
 	for _, t := range im.Things(FeatureThing) {
 		a.Features[t.(*Feature).Name] = int64(t.(*Feature).Level)
 	}
 	for _, t := range im.Things(ACLThing) {
 		acl := t.(*ACL)
-		a.ACLs = append(a.ACLs, fmt.Sprintf("(pattern=ResourcePattern(resourceType=%s, name=%s, patternType=%s), entry=(principal=%s, host=%s, "+
-			"operation=%s, permissionType=%s))", acl.ResourceType, acl.ResourceName, acl.PatternType, acl.Principal, acl.Host, acl.Operation, acl.PermissionType))
+		a.ACLs = append(a.ACLs, fmt.Sprintf("(pattern=ResourcePattern(resourceType=%s, name=%s, patternType=%s), "+
+			"entry=(principal=%s, host=%s, "+
+			"operation=%s, permissionType=%s))", acl.ResourceType, acl.ResourceName, acl.PatternType, acl.Principal, acl.Host,
+			acl.Operation, acl.PermissionType))
 	}
 	slices.Sort(a.ACLs)
 	for _, t := range im.Things(QuotaThing) {
@@ -109,8 +112,8 @@ func adminView(im *Image) *adminAnswers {
 	return a
 }
 
-// compareImage holds an image against the answers. The Admin client is told the dynamic configs of all brokers with those of
-// topics too, and nothing of groups' configs.
+// compareImage holds an image against the answers. The Admin client is told the dynamic configs of all brokers with
+// those of topics too, and nothing of groups' configs.
 func compareImage(t *testing.T, im *Image, want *adminAnswers) {
 	t.Helper()
 	got := adminView(im)

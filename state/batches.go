@@ -10,9 +10,9 @@ import (
 // readWindow is how many bytes of a log are brought into memory at a time.
 const readWindow = 4 << 20
 
-// ReadBatches goes through the batches of a segment, and the holes between them, from about the batch that holds the offset from
-// on: the index says where to begin, if what it says is so. fn gets a batch or a hole, and ends the reading with false. progress
-// may be nil.
+// ReadBatches goes through the batches of a segment, and the holes between them, from about the batch that holds the
+// offset from on: the index says where to begin, if what it says is so. fn gets a batch or a hole, and ends the reading
+// with false. progress may be nil.
 func ReadBatches(ctx context.Context, seg *logdir.Segment, from int64, progress func(bytes int64),
 	fn func(b *format.Batch, h *format.Hole) bool) error {
 	return seg.Log.View(func(data []byte) error {
@@ -75,7 +75,8 @@ type Holes struct {
 	damaged bool   // bytes that cannot be read stand where Next should come
 }
 
-// Hole notes bytes that are no batches. The beginning of a batch that the file ends in, and zeros there, were never whole.
+// Hole notes bytes that are no batches. The beginning of a batch that the file ends in, and zeros there, were never
+// whole.
 func (h *Holes) Hole(hole *format.Hole) { h.damaged = h.damaged || hole.Kind == format.Damage }
 
 // Broken notes that the rest of a segment could not be read.

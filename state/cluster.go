@@ -36,8 +36,8 @@ type MetadataLog struct {
 	Dir       *logdir.LogDir // nil if it was given alone and has no state files beside it
 }
 
-// MetadataLogs finds the metadata logs in the log directories of set, also those that the set's filters leave out, and those
-// beside partitions and files given alone; each once. gentle may be nil.
+// MetadataLogs finds the metadata logs in the log directories of set, also those that the set's filters leave out, and
+// those beside partitions and files given alone; each once. gentle may be nil.
 func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
 	var logs []MetadataLog
 	seen := map[string]bool{}
@@ -73,7 +73,10 @@ func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
 
 // OpenCluster reads the metadata logs that MetadataLogs finds. gentle may be nil.
 func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
-	c := &Cluster{told: map[*logdir.LogDir]bool{}, remote: sync.OnceValue(func() *RemoteLog { return ReadRemoteLog(set, gentle) })}
+	c := &Cluster{told: map[*logdir.LogDir]bool{}, remote: sync.OnceValue(func() *RemoteLog {
+		return ReadRemoteLog(set,
+			gentle)
+	})}
 	for _, l := range MetadataLogs(set, gentle) {
 		log := metadataLog{path: filepath.Dir(filepath.Clean(l.Partition.Path)), meta: c.metaProperties(l.Dir)}
 		var err error
@@ -107,7 +110,8 @@ func (c *Cluster) metaProperties(dir *logdir.LogDir) format.MetaProperties {
 	return d.Meta
 }
 
-// ProblemsOf are Problems, those of the offset checkpoints and meta.properties in the operands' log directories included.
+// ProblemsOf are Problems, those of the offset checkpoints and meta.properties in the operands' log directories
+// included.
 func (c *Cluster) ProblemsOf(set *logdir.Set) []logdir.Problem {
 	told := map[*logdir.LogDir]bool{nil: true}
 	var checkpoints []logdir.Problem

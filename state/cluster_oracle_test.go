@@ -18,16 +18,18 @@ import (
 // oraclePort is where the broker of the test listens; its controller takes the next.
 const oraclePort = 36092
 
-// TestOracleState lets a real broker make groups of all kinds, transactions, topics, settings and users, and kills it. What its
-// files fold to must be what it answers once it has started again.
+// TestOracleState lets a real broker make groups of all kinds, transactions, topics, settings and users, and kills it.
+// What its files fold to must be what it answers once it has started again.
 func TestOracleState(t *testing.T) {
 	java := fixture.CompileJava(t, "oracle/Cluster.java", fixture.LoggerSource(t))
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	properties := fixture.BrokerProperties(1, oraclePort, []string{data}, "log.index.size.max.bytes=4096",
-		"share.coordinator.state.topic.num.partitions=1", "share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
+		"share.coordinator.state.topic.num.partitions=1", "share.coordinator.state.topic.replication.factor=1",
+		"share.coordinator.state.topic.min.isr=1",
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS",
-		"metadata.log.max.record.bytes.between.snapshots=3000", "group.initial.rebalance.delay.ms=0", "log.cleaner.enable=false",
+		"metadata.log.max.record.bytes.between.snapshots=3000", "group.initial.rebalance.delay.ms=0",
+		"log.cleaner.enable=false",
 		"offsets.retention.check.interval.ms=86400000", "transaction.abort.timed.out.transaction.cleanup.interval.ms=86400000")
 	config := filepath.Join(dir, "server.properties")
 	if err := os.WriteFile(config, []byte(properties), 0o644); err != nil {
@@ -74,7 +76,8 @@ func TestOracleState(t *testing.T) {
 	if pending == 0 {
 		t.Error("no commit is pending, though two transactions are open")
 	}
-	t.Logf("%d groups, %d topics, %d configs, %d pending commits; %s", len(want.Groups), len(want.Topics), len(want.Configs), pending, statesOf(want))
+	t.Logf("%d groups, %d topics, %d configs, %d pending commits; %s", len(want.Groups), len(want.Topics),
+		len(want.Configs), pending, statesOf(want))
 	if t.Failed() {
 		t.Log(strings.TrimSpace(string(out)))
 	}

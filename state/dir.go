@@ -40,8 +40,8 @@ func NewCheckpoint(f *logdir.File, raw []byte) *Checkpoint {
 	return c
 }
 
-// Entry is the line about a partition that counts, the last of several. Lines that can be read are found also where Err is
-// set, though a broker then knows none of them. A nil checkpoint has no lines.
+// Entry is the line about a partition that counts, the last of several. Lines that can be read are found also where Err
+// is set, though a broker then knows none of them. A nil checkpoint has no lines.
 func (c *Checkpoint) Entry(tp TopicPartition) (format.OffsetCheckpointEntry, bool) {
 	if c == nil {
 		return format.OffsetCheckpointEntry{}, false
@@ -53,8 +53,8 @@ func (c *Checkpoint) Entry(tp TopicPartition) (format.OffsetCheckpointEntry, boo
 // Dir is what the small files of a log directory say, read once.
 type Dir struct {
 	LogDir *logdir.LogDir
-	// Meta is the meta.properties: MetaRaw is nil if there is none, or it could not be read from the disk; MetaErr is what a
-	// broker's reader stumbles over.
+	// Meta is the meta.properties: MetaRaw is nil if there is none, or it could not be read from the disk; MetaErr is what
+	// a broker's reader stumbles over.
 	Meta    format.MetaProperties
 	MetaRaw []byte
 	MetaErr error
@@ -94,7 +94,8 @@ func (d *Dir) read(f *logdir.File) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// Checkpoint is the offset checkpoint of that kind, nil if there is none that can be read from the disk. A nil Dir has none.
+// Checkpoint is the offset checkpoint of that kind, nil if there is none that can be read from the disk. A nil Dir has
+// none.
 func (d *Dir) Checkpoint(kind format.Kind) *Checkpoint {
 	if d == nil {
 		return nil
@@ -125,7 +126,8 @@ func (d *Dir) Problems(kinds ...format.Kind) []logdir.Problem {
 			}
 		}
 		if c := d.checkpoints[kind]; c != nil && c.Err != nil {
-			problems = append(problems, logdir.Problem{Display: f.Display, Err: fmt.Errorf("%s: %w; what can be read of it counts", f.Display, c.Err)})
+			problems = append(problems, logdir.Problem{Display: f.Display,
+				Err: fmt.Errorf("%s: %w; what can be read of it counts", f.Display, c.Err)})
 		}
 		if kind == format.KindMetaProperties && d.MetaErr != nil {
 			problems = append(problems, logdir.Problem{Display: f.Display, Err: fmt.Errorf("%s: %w", f.Display, d.MetaErr)})
@@ -134,7 +136,8 @@ func (d *Dir) Problems(kinds ...format.Kind) []logdir.Problem {
 	return problems
 }
 
-// Dirs reads the small files of each log directory once, for all who ask. The zero value is ready; it is safe for concurrent use.
+// Dirs reads the small files of each log directory once, for all who ask. The zero value is ready; it is safe for
+// concurrent use.
 type Dirs struct {
 	mu   sync.Mutex
 	read map[*logdir.LogDir]*Dir

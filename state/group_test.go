@@ -40,7 +40,8 @@ func compareGroups(t *testing.T, groups []*Group, shares []*ShareState, im *Imag
 			t.Errorf("the broker knows no group %s: %+v", g.ID, g)
 			continue
 		}
-		if !strings.EqualFold(string(g.Kind), w.Type) || g.State != w.State || g.Kind == ClassicKind && g.Protocol != w.Protocol {
+		if !strings.EqualFold(string(g.Kind), w.Type) || g.State != w.State || g.Kind == ClassicKind &&
+			g.Protocol != w.Protocol {
 			t.Errorf("%s is %s, %s, %q; want %+v", g.ID, g.Kind, g.State, g.Protocol, w)
 		}
 		offsets := 0
@@ -66,7 +67,8 @@ func compareGroups(t *testing.T, groups []*Group, shares []*ShareState, im *Imag
 				t.Errorf("%s: no topic has the id %s", g.ID, s.TopicID)
 				continue
 			}
-			if got := string(w.Offsets[topic.Name+"-"+strconv.Itoa(int(s.Partition))]); got != strconv.FormatInt(s.StartOffset, 10) {
+			if got := string(w.Offsets[topic.Name+"-"+strconv.Itoa(int(s.Partition))]); got != strconv.FormatInt(s.StartOffset,
+				10) {
 				t.Errorf("%s %s-%d starts at %d, want %s", g.ID, topic.Name, s.Partition, s.StartOffset, got)
 			}
 		}
@@ -88,7 +90,8 @@ func TestGroupsEqualWhatABrokerAnswers(t *testing.T) {
 	}
 	l := FoldOffsets(openPartition(t, fixture.Dir(t, "4.4.0/internal/__consumer_offsets-0")), OffsetsOptions{})
 	s := FoldShareState(openPartition(t, fixture.Dir(t, "4.4.0/internal/__share_group_state-0")), OffsetsOptions{})
-	if len(l.Lost)+len(l.Problems)+len(s.Lost)+len(s.Problems)+l.Newer+s.Newer > 0 || l.EndOffset != 44 || s.EndOffset != 4 {
+	if len(l.Lost)+len(l.Problems)+len(s.Lost)+len(s.Problems)+l.Newer+s.Newer > 0 || l.EndOffset != 44 ||
+		s.EndOffset != 4 {
 		t.Errorf("lost %v %v, problems %v %v, ends %d %d", l.Lost, s.Lost, l.Problems, s.Problems, l.EndOffset, s.EndOffset)
 	}
 	compareGroups(t, l.Groups(), s.States(), im, goldenAnswers(t).Groups)
@@ -107,7 +110,8 @@ func int64Bytes(n int64) string { return string(binary.BigEndian.AppendUint64(ni
 
 // record appends a record; a producer makes it one of a transaction.
 func (w *offsetsWriter) record(key, value []byte, producer *int64, control bool) {
-	batch := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: w.offset, TimestampMs: 1000 + w.offset, Key: key, Value: value}}})
+	batch := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: w.offset, TimestampMs: 1000 +
+		w.offset, Key: key, Value: value}}})
 	if producer != nil {
 		batch[22] |= 0x10
 		if control {
@@ -129,8 +133,9 @@ func commitValue(offset, commitMs, expireMs int64) []byte {
 	return []byte("\x00\x01" + int64Bytes(offset) + text16("") + int64Bytes(commitMs) + int64Bytes(expireMs))
 }
 
-// play takes a word a record: c5 commits 5, x5/7 does in a transaction of producer 7, d deletes, C7 and A7 end that producer's
-// transaction, L5 is a commit of the legacy type, G1 a classic group of one member, G0 one of none, g its tombstone.
+// play takes a word a record: c5 commits 5, x5/7 does in a transaction of producer 7, d deletes, C7 and A7 end that
+// producer's transaction, L5 is a commit of the legacy type, G1 a classic group of one member, G0 one of none, g its
+// tombstone.
 func (w *offsetsWriter) play(t *testing.T, script string) {
 	for word := range strings.FieldsSeq(script) {
 		number, rest, _ := strings.Cut(word[1:], "/")
@@ -153,9 +158,11 @@ func (w *offsetsWriter) play(t *testing.T, script string) {
 		case 'G':
 			members := "\x00\x00\x00\x00"
 			if n > 0 {
-				members = "\x00\x00\x00\x01" + text16("m") + text16("client") + text16("/h") + "\x00\x00\x00\x09\x00\x00\x00\x09" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+				members = "\x00\x00\x00\x01" + text16("m") + text16("client") + text16("/h") + "\x00\x00\x00\x09\x00\x00\x00\x09" +
+					"\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 			}
-			w.record(group, []byte("\x00\x02"+text16("consumer")+"\x00\x00\x00\x03"+text16("range")+text16("m")+int64Bytes(900)+members), nil, false)
+			w.record(group, []byte("\x00\x02"+text16("consumer")+"\x00\x00\x00\x03"+text16("range")+text16("m")+int64Bytes(900)+
+				members), nil, false)
 		case 'g':
 			w.record(group, nil, nil, false)
 		default:
@@ -244,7 +251,8 @@ func TestHistory(t *testing.T) {
 	w := &offsetsWriter{}
 	w.play(t, "c5 d")
 	last := ""
-	FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 10, Emit: func(e GroupEvent) { last = e.What }}})
+	FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 10,
+		Emit: func(e GroupEvent) { last = e.What }}})
 	if last != EventExpired {
 		t.Errorf("a tombstone after the retention is %q", last)
 	}
@@ -254,7 +262,8 @@ func TestUntilAPoint(t *testing.T) {
 	for _, test := range []struct {
 		until Point
 		want  int64
-	}{{Point{}, 3}, {Point{Given: true, Offset: 1}, 2}, {Point{Given: true, IsTime: true, TimeMs: 1000}, 1}, {Point{Given: true, IsTime: true, TimeMs: 1001}, 2}} {
+	}{{Point{}, 3}, {Point{Given: true, Offset: 1}, 2}, {Point{Given: true, IsTime: true, TimeMs: 1000}, 1},
+		{Point{Given: true, IsTime: true, TimeMs: 1001}, 2}} {
 		w := &offsetsWriter{}
 		w.play(t, "c1 c2 c3")
 		if got := FoldOffsets(w.partition(t), OffsetsOptions{Until: test.until}).Groups()[0].Offsets[0].Offset; got != test.want {
@@ -280,17 +289,21 @@ func TestExpiry(t *testing.T) {
 		{"empty", Group{Kind: ClassicKind, Protocol: "consumer", StateMs: 900}, own(-1), 1000},
 		{"empty since time 0", Group{Kind: ClassicKind, Protocol: "consumer"}, own(-1), 100},
 		{"empty, not known since when", Group{Kind: ClassicKind, Protocol: "connect", StateMs: -1}, own(-1), 105},
-		{"a reader", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: reader}, own(-1), never},
-		{"of another", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: other}, own(-1), 105},
+		{"a reader", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: reader},
+			own(-1), never},
+		{"of another", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true, StateMs: 900, Members: other},
+			own(-1), 105},
 		{"no assignor", Group{Kind: ClassicKind, Protocol: "consumer", StateMs: 900, Members: other}, own(-1), never},
 		{"unread", Group{Kind: ClassicKind, Protocol: "consumer", hasProtocol: true,
 			Members: []Member{{Subscribed: []string{"u"}}, {unread: true}}}, own(-1), never},
-		{"connectors", Group{Kind: ClassicKind, Protocol: "connect", hasProtocol: true, StateMs: 900, Members: other}, own(-1), never},
+		{"connectors", Group{Kind: ClassicKind, Protocol: "connect", hasProtocol: true, StateMs: 900, Members: other},
+			own(-1), never},
 		{"consumer", Group{Kind: ConsumerKind}, own(-1), 105},
 		{"consumer, a reader", Group{Kind: ConsumerKind, Members: reader}, own(-1), never},
 		{"consumer, of another", Group{Kind: ConsumerKind, Members: other}, own(-1), 105},
 		{"consumer, of a pattern", Group{Kind: ConsumerKind, resolved: map[string][]string{"t.*": {"t"}}}, own(-1), never},
-		{"consumer, of another pattern", Group{Kind: ConsumerKind, resolved: map[string][]string{"u.*": {"u"}}}, own(-1), 105},
+		{"consumer, of another pattern", Group{Kind: ConsumerKind, resolved: map[string][]string{"u.*": {"u"}}}, own(-1),
+			105},
 		{"streams, a reader", Group{Kind: StreamsKind, Members: other, sources: []string{"t"}}, own(-1), never},
 		{"streams, of another", Group{Kind: StreamsKind, Members: other, sources: []string{"v"}}, own(-1), 105},
 		{"streams, no members", Group{Kind: StreamsKind, sources: []string{"t"}}, own(-1), 105},
@@ -312,7 +325,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestExpiryIsOfWhatIsFolded takes the rules through the records that they are about: patterns, topologies, transactions.
+// TestExpiryIsOfWhatIsFolded takes the rules through the records that they are about: patterns, topologies,
+// transactions.
 func TestExpiryIsOfWhatIsFolded(t *testing.T) {
 	pattern := []byte("\x00\x10" + text16("g") + text16("t.*"))
 	matches := func(topic string) []byte {
@@ -351,7 +365,8 @@ func TestExpiryIsOfWhatIsFolded(t *testing.T) {
 		}
 		w.play(t, "d")
 		last := GroupEvent{}
-		FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 100, Emit: func(e GroupEvent) { last = e }}})
+		FoldOffsets(w.partition(t), OffsetsOptions{History: &History{RetentionMs: 100,
+			Emit: func(e GroupEvent) { last = e }}})
 		if (last.What == EventExpired) == test.kept {
 			t.Errorf("%s: a tombstone is %s", test.name, last.What)
 		}
@@ -369,8 +384,10 @@ func TestSubscriptions(t *testing.T) {
 		raw    string
 		topics int
 		unread bool
-	}{{"", 0, true}, {"\x00\x00", 0, true}, {two + "\xff\xff\xff\xff", 2, false}, {two + "\x00\x00\x00\x01z and more", 2, false},
-		{two, 2, true}, {two + "\x00\x00\x00\x09z", 2, true}, {two[:8], 0, true}, {"\x00\x01\xff\xff\xff\xff\x00\x00\x00\x00", 0, true},
+	}{{"", 0, true}, {"\x00\x00", 0, true}, {two + "\xff\xff\xff\xff", 2, false}, {two + "\x00\x00\x00\x01z and more", 2,
+		false},
+		{two, 2, true}, {two + "\x00\x00\x00\x09z", 2, true}, {two[:8], 0, true}, {"\x00\x01\xff\xff\xff\xff\x00\x00\x00\x00",
+			0, true},
 		{"\x00\x01\x00\x00\x00\x01\xff\xff\x00\x00\x00\x00", 0, true}} {
 		if topics, unread := subscribedTopics([]byte(test.raw)); len(topics) != test.topics || unread != test.unread {
 			t.Errorf("%q: %q, %v", test.raw, topics, unread)
@@ -401,7 +418,8 @@ func TestHolesInOffsets(t *testing.T) {
 }
 
 func TestOffsetsPartition(t *testing.T) {
-	for id, want := range map[string]int32{"my-group": 12, "spec-g": 1, "console-consumer-1": 24, "é-grp": 17, "polygenelubricants": 0} {
+	for id, want := range map[string]int32{"my-group": 12, "spec-g": 1, "console-consumer-1": 24, "é-grp": 17,
+		"polygenelubricants": 0} {
 		if got := OffsetsPartition(id, 50); got != want {
 			t.Errorf("%s is in partition %d, want %d", id, got, want)
 		}
@@ -432,7 +450,8 @@ func BenchmarkFoldOffsets(b *testing.B) {
 		group := fmt.Sprintf("group-%d", offset/10%100)
 		for i := range 10 {
 			key := []byte("\x00\x01" + text16(group) + text16("some-topic") + "\x00\x00\x00" + string(rune(i)))
-			records = append(records, fixture.Record{Offset: offset, TimestampMs: offset, Key: key, Value: commitValue(offset, offset, -1)})
+			records = append(records, fixture.Record{Offset: offset, TimestampMs: offset, Key: key, Value: commitValue(offset,
+				offset, -1)})
 			offset++
 		}
 		log = fixture.AppendBatch(log, fixture.Batch{Records: records})

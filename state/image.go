@@ -1,9 +1,9 @@
 // Package state folds logs of changes to what holds at their end.
 //
-// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition, broker
-// and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below offset N
-// amount to. ReadImage folds the newest complete snapshot and the records behind it into an Image, FoldImage those up to
-// any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
+// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition,
+// broker and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below
+// offset N amount to. ReadImage folds the newest complete snapshot and the records behind it into an Image, FoldImage
+// those up to any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
 package state
 
 import (
@@ -20,8 +20,8 @@ import (
 
 // Image is what a metadata log amounts to (org.apache.kafka.image.MetadataImage).
 type Image struct {
-	// SnapshotOffset is the end (exclusive) of the snapshot it began with, 0 if there was none; EndOffset is the offset behind
-	// the last record that was folded in, and EndMs the time of that record, if HasEndMs.
+	// SnapshotOffset is the end (exclusive) of the snapshot it began with, 0 if there was none; EndOffset is the offset
+	// behind the last record that was folded in, and EndMs the time of that record, if HasEndMs.
 	SnapshotOffset int64
 	EndOffset      int64
 	EndMs          int64
@@ -153,7 +153,8 @@ func (im *Image) Broker(id int32) *Broker {
 func (im *Image) Unsure(t Thing) bool {
 	whole := t.from().whole
 	for _, lost := range im.Lost {
-		if lost.Open || whole.Snapshot != "" && lost.Last >= im.SnapshotOffset || whole.Snapshot == "" && lost.Last > whole.Offset {
+		if lost.Open || whole.Snapshot != "" && lost.Last >= im.SnapshotOffset || whole.Snapshot == "" &&
+			lost.Last > whole.Offset {
 			return true
 		}
 	}

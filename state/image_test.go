@@ -60,7 +60,8 @@ func kafkaImage(t *testing.T, golden string) *Image {
 		case "REMOVE_TOPIC_RECORD":
 			im.removeTopic(Origin{}, id)
 		case "PARTITION_RECORD":
-			im.topics[id].Partitions[d.PartitionID] = &Partition{Replicas: d.Replicas, Directories: directories(d.Directories), Leader: *d.Leader}
+			im.topics[id].Partitions[d.PartitionID] = &Partition{Replicas: d.Replicas, Directories: directories(d.Directories),
+				Leader: *d.Leader}
 		case "PARTITION_CHANGE_RECORD":
 			p := im.topics[id].Partitions[d.PartitionID]
 			if d.Leader != nil {
@@ -173,7 +174,8 @@ func TestASnapshotWithoutFooterIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if im.SnapshotOffset != 0 || im.EndOffset != 137 || len(im.Problems) != 1 || !strings.Contains(im.Problems[0].Error(), "no footer") {
+	if im.SnapshotOffset != 0 || im.EndOffset != 137 || len(im.Problems) != 1 || !strings.Contains(im.Problems[0].Error(),
+		"no footer") {
 		t.Errorf("snapshot %d, end %d, problems %v", im.SnapshotOffset, im.EndOffset, im.Problems)
 	}
 	if value, _ := im.Config(Resource{TopicResource, "clicks"}, "retention.ms"); value != "86400000" {
@@ -183,7 +185,8 @@ func TestASnapshotWithoutFooterIsPassedOver(t *testing.T) {
 
 func TestMissingRecordsAreAProblem(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/internal/__cluster_metadata-0")
-	if err := os.Rename(filepath.Join(dir, "00000000000000000000.log"), filepath.Join(dir, "00000000000000000100.log")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "00000000000000000000.log"),
+		filepath.Join(dir, "00000000000000000100.log")); err != nil {
 		t.Fatal(err)
 	}
 	im, err := openImage(t, dir)
@@ -219,7 +222,8 @@ func metadataLogOf(t testing.TB, values ...[]byte) string {
 	for i, value := range values {
 		records = append(records, fixture.Record{Offset: int64(i), TimestampMs: 1700000000000, Value: value})
 	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), fixture.AppendBatch(nil, fixture.Batch{Records: records}), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), fixture.AppendBatch(nil,
+		fixture.Batch{Records: records}), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -255,7 +259,8 @@ func TestTransactionsCountWhenTheyEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value, _ := im.Config(Resource{TopicResource, "t"}, "retention.ms"); value != test.want || len(im.Problems) != test.problems {
+		if value, _ := im.Config(Resource{TopicResource, "t"}, "retention.ms"); value != test.want ||
+			len(im.Problems) != test.problems {
 			t.Errorf("%s: %q, problems %v; want %q", test.name, value, im.Problems, test.want)
 		}
 	}
@@ -310,8 +315,8 @@ func FuzzImage(f *testing.F) {
 	})
 }
 
-// TestFlippedBytesAreNoticed flips bytes of a metadata log all over: each gives an image with problems, or what a log gives
-// that lacks its last batch, which may be torn.
+// TestFlippedBytesAreNoticed flips bytes of a metadata log all over: each gives an image with problems, or what a log
+// gives that lacks its last batch, which may be torn.
 func TestFlippedBytesAreNoticed(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/internal/__cluster_metadata-0")
 	name := filepath.Join(dir, "00000000000000000000.log")

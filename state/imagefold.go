@@ -152,7 +152,8 @@ func (im *Image) partition(at Origin, h schema.Half) func() {
 		Removing: h.Get("removingReplicas").Int32s(), Adding: h.Get("addingReplicas").Int32s(),
 		ELR: h.Get("eligibleLeaderReplicas").Int32s(), LastKnownELR: h.Get("lastKnownElr").Int32s(),
 		Leader: int32(h.Get("leader").Int()), LeaderEpoch: int32(h.Get("leaderEpoch").Int()),
-		PartitionEpoch: int32(h.Get("partitionEpoch").Int()), RecoveringUncleanElected: h.Get("leaderRecoveryState").Int() == recovering}
+		PartitionEpoch:           int32(h.Get("partitionEpoch").Int()),
+		RecoveringUncleanElected: h.Get("leaderRecoveryState").Int() == recovering}
 	return func() {
 		if t := im.topics[p.TopicID]; t != nil {
 			p.Topic, t.Partitions[p.Number] = t.Name, p
@@ -167,7 +168,8 @@ const (
 )
 
 // changedLists are the fields of a PartitionChangeRecord that replace a list, in the order of Partition.lists.
-var changedLists = [...]string{"isr", "replicas", "removingReplicas", "addingReplicas", "eligibleLeaderReplicas", "lastKnownElr"}
+var changedLists = [...]string{"isr", "replicas", "removingReplicas", "addingReplicas", "eligibleLeaderReplicas",
+	"lastKnownElr"}
 
 func (p *Partition) lists() [len(changedLists)]*[]int32 {
 	return [...]*[]int32{&p.ISR, &p.Replicas, &p.Removing, &p.Adding, &p.ELR, &p.LastKnownELR}
@@ -184,7 +186,8 @@ func (im *Image) partitionChange(at Origin, h schema.Half) func() {
 		v := h.Get(name)
 		lists[i].changed, lists[i].list = !v.IsNull(), v.Int32s()
 	}
-	directories, leader, recovery := uuids(h.Get("directories")), int32(h.Get("leader").Int()), h.Get("leaderRecoveryState").Int()
+	directories, leader, recovery := uuids(h.Get("directories")), int32(h.Get("leader").Int()),
+		h.Get("leaderRecoveryState").Int()
 	return func() {
 		t := im.topics[id]
 		if t == nil || t.Partitions[number] == nil {
@@ -290,7 +293,8 @@ func endpoints(v schema.Value) []Endpoint {
 func supported(v schema.Value) []Supported {
 	var list []Supported
 	for _, e := range v.Elements() {
-		list = append(list, Supported{e.Get("name").Text(), int16(e.Get("minSupportedVersion").Int()), int16(e.Get("maxSupportedVersion").Int())})
+		list = append(list, Supported{e.Get("name").Text(), int16(e.Get("minSupportedVersion").Int()),
+			int16(e.Get("maxSupportedVersion").Int())})
 	}
 	slices.SortStableFunc(list, func(a, b Supported) int { return cmp.Compare(a.Name, b.Name) })
 	return list
@@ -299,9 +303,11 @@ func supported(v schema.Value) []Supported {
 func (im *Image) registerBroker(at Origin, h schema.Half) func() {
 	rack := h.Get("rack")
 	b := &Broker{trace: whole(at), ID: int32(h.Get("brokerId").Int()), Epoch: h.Get("brokerEpoch").Int(),
-		Incarnation: h.Get("incarnationId").UUID(), Endpoints: endpoints(h.Get("endPoints")), Features: supported(h.Get("features")),
-		Rack: rack.Text(), HasRack: !rack.IsNull(), Fenced: h.Get("fenced").Bool(), InControlledShutdown: h.Get("inControlledShutdown").Bool(),
-		LogDirs: uuids(h.Get("logDirs")), Cordoned: uuids(h.Get("cordonedLogDirs"))}
+		Incarnation: h.Get("incarnationId").UUID(), Endpoints: endpoints(h.Get("endPoints")),
+		Features: supported(h.Get("features")),
+		Rack:     rack.Text(), HasRack: !rack.IsNull(), Fenced: h.Get("fenced").Bool(),
+		InControlledShutdown: h.Get("inControlledShutdown").Bool(),
+		LogDirs:              uuids(h.Get("logDirs")), Cordoned: uuids(h.Get("cordonedLogDirs"))}
 	return func() { im.put(at, b) }
 }
 
@@ -327,8 +333,8 @@ func (im *Image) fenceBroker(at Origin, h schema.Half) func() {
 	return im.changeBroker(at, int32(h.Get("id").Int()), func(b *Broker) { b.Fenced = fenced })
 }
 
-// brokerChange follows ClusterDelta.replay(BrokerRegistrationChangeRecord): 1 fences, -1 unfences, 1 begins a controlled
-// shutdown; no log directories mean no change of them.
+// brokerChange follows ClusterDelta.replay(BrokerRegistrationChangeRecord): 1 fences, -1 unfences, 1 begins a
+// controlled shutdown; no log directories mean no change of them.
 func (im *Image) brokerChange(at Origin, h schema.Half) func() {
 	fenced, shutdown := h.Get("fenced").Int(), h.Get("inControlledShutdown").Int()
 	dirs, cordoned := uuids(h.Get("logDirs")), uuids(h.Get("cordonedLogDirs"))
@@ -349,7 +355,8 @@ func (im *Image) brokerChange(at Origin, h schema.Half) func() {
 }
 
 func (im *Image) registerController(at Origin, h schema.Half) func() {
-	c := &Controller{whole(at), int32(h.Get("controllerId").Int()), h.Get("incarnationId").UUID(), endpoints(h.Get("endPoints")),
+	c := &Controller{whole(at), int32(h.Get("controllerId").Int()), h.Get("incarnationId").UUID(),
+		endpoints(h.Get("endPoints")),
 		supported(h.Get("features"))}
 	return func() { im.put(at, c) }
 }
@@ -389,7 +396,8 @@ func (im *Image) producerIDs(at Origin, h schema.Half) func() {
 var (
 	aclResources = []string{"UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"}
 	aclPatterns  = []string{"UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED"}
-	aclOperation = []string{"UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
+	aclOperation = []string{"UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE",
+		"CLUSTER_ACTION",
 		"DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"}
 	aclPermissions = []string{"UNKNOWN", "ANY", "DENY", "ALLOW"}
 	scramMechanism = []string{"", "SCRAM-SHA-256", "SCRAM-SHA-512"}
@@ -408,7 +416,8 @@ func (im *Image) removeACL(at Origin, h schema.Half) func() {
 }
 
 func (im *Image) scram(at Origin, h schema.Half) func() {
-	u := &ScramUser{trace: whole(at), Name: h.Get("name").Text(), Mechanism: word(scramMechanism, h.Get("mechanism").Int()),
+	u := &ScramUser{trace: whole(at), Name: h.Get("name").Text(), Mechanism: word(scramMechanism,
+		h.Get("mechanism").Int()),
 		Iterations: int32(h.Get("iterations").Int())}
 	digest := sha256.New()
 	for _, name := range []string{"salt", "storedKey", "serverKey"} {
@@ -425,8 +434,10 @@ func (im *Image) removeScram(at Origin, h schema.Half) func() {
 }
 
 func (im *Image) token(at Origin, h schema.Half) func() {
-	t := &Token{trace: whole(at), ID: h.Get("tokenId").Text(), Owner: h.Get("owner").Text(), Requester: h.Get("requester").Text(),
-		IssueMs: h.Get("issueTimestamp").Int(), MaxMs: h.Get("maxTimestamp").Int(), ExpireMs: h.Get("expirationTimestamp").Int()}
+	t := &Token{trace: whole(at), ID: h.Get("tokenId").Text(), Owner: h.Get("owner").Text(),
+		Requester: h.Get("requester").Text(),
+		IssueMs:   h.Get("issueTimestamp").Int(), MaxMs: h.Get("maxTimestamp").Int(),
+		ExpireMs: h.Get("expirationTimestamp").Int()}
 	for _, e := range h.Get("renewers").Elements() {
 		t.Renewers = append(t.Renewers, e.Text())
 	}

@@ -11,15 +11,16 @@ type LogBounds struct {
 	End   int64 // the log end offset: behind the last batch that can be read
 }
 
-// Bounds reads where a partition begins and ends. Only the last segment is looked into, from where its index leads. known is
-// false if there is no segment. dir may be nil.
+// Bounds reads where a partition begins and ends. Only the last segment is looked into, from where its index leads.
+// known is false if there is no segment. dir may be nil.
 func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) {
 	logs := logsOf(p.All())
 	if len(logs) == 0 {
 		return b, false, nil
 	}
 	b.Start = logs[0].Name.Base
-	if offset, ok := dir.Offset(format.KindLogStartOffsetCheckpoint, TopicPartition{p.Topic, p.PartitionDir.Partition}); ok {
+	if offset, ok := dir.Offset(format.KindLogStartOffsetCheckpoint, TopicPartition{p.Topic,
+		p.PartitionDir.Partition}); ok {
 		b.Start = max(b.Start, offset)
 	}
 	last := logs[len(logs)-1]

@@ -22,8 +22,8 @@ type FoldOptions struct {
 	// Before is the offset behind the last record that counts, nil: all do. A snapshot that ends behind it does not count
 	// either.
 	Before *int64
-	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are none.
-	// It may be nil.
+	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are
+	// none. It may be nil.
 	Observe func(Change)
 	// From is the snapshot to begin with, nil: the newest that is complete. Fresh begins with none.
 	From  *logdir.File
@@ -31,8 +31,8 @@ type FoldOptions struct {
 }
 
 // ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records behind it. A record
-// counts though it may not be committed yet: a log does not tell how far its quorum had agreed. The error is for a log of
-// which nothing could be read; lesser things are in the image's Problems.
+// counts though it may not be committed yet: a log does not tell how far its quorum had agreed. The error is for a log
+// of which nothing could be read; lesser things are in the image's Problems.
 func ReadImage(p *logdir.Partition) (*Image, error) { return FoldImage(p, FoldOptions{}) }
 
 // FoldImage is ReadImage up to an offset.
@@ -69,8 +69,8 @@ func ReadImageFile(f *logdir.File, o FoldOptions) (*Image, error) {
 	return r.image, nil
 }
 
-// Snapshots are the snapshots of a metadata log, from the oldest to the newest. bootstrap.checkpoint, which has no offset, is
-// none: its records are in the log as well.
+// Snapshots are the snapshots of a metadata log, from the oldest to the newest. bootstrap.checkpoint, which has no
+// offset, is none: its records are in the log as well.
 func Snapshots(p *logdir.Partition) []*logdir.File { return snapshotsOf(p.All()) }
 
 func snapshotsOf(files []*logdir.File) []*logdir.File {
@@ -107,12 +107,14 @@ type imageReader struct {
 	decoder  *schema.Decoder
 	footer   bool
 	endMs    *int64 // lastContainedLogTimestamp of the snapshot
-	// damaged is set while bytes are behind the last good batch that are none, and how many offsets they had is not known yet.
+	// damaged is set while bytes are behind the last good batch that are none, and how many offsets they had is not known
+	// yet.
 	damaged bool
 }
 
 func newImageReader(dir string, o FoldOptions) *imageReader {
-	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(maxMetadataBatchBytes, nil),
+	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(maxMetadataBatchBytes,
+		nil),
 		decoder: schema.NewDecoder()}
 }
 
@@ -354,8 +356,9 @@ func (r *imageReader) control(rec *format.Record) {
 	}
 }
 
-// MetadataOffsetAfter is the offset of the first record of the log that is younger than a time; found is false if none is,
-// and offset is then behind the last record. Batches count by their largest timestamp first, so that a log is not decoded.
+// MetadataOffsetAfter is the offset of the first record of the log that is younger than a time; found is false if none
+// is, and offset is then behind the last record. Batches count by their largest timestamp first, so that a log is not
+// decoded.
 func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
 	records := format.NewRecordReader(maxMetadataBatchBytes, nil)
 	for _, f := range logsOf(files) {

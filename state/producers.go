@@ -18,10 +18,11 @@ type LoadOptions struct {
 	LogStart *int64
 	// HighWatermark says how far the log is replicated, given where it begins and ends; nil: to its end.
 	HighWatermark func(start, end int64) int64
-	// Clean is set if the broker was stopped cleanly. It then trusts that where there is no snapshot there was no producer.
+	// Clean is set if the broker was stopped cleanly. It then trusts that where there is no snapshot there was no
+	// producer.
 	Clean bool
-	// RecoveryPoint is the offset from which on a broker recovers the log after an unclean stop: it reads the segments from there on
-	// anew, whatever snapshots there are. nil: unknown, and the snapshots are taken to be right.
+	// RecoveryPoint is the offset from which on a broker recovers the log after an unclean stop: it reads the segments
+	// from there on anew, whatever snapshots there are. nil: unknown, and the snapshots are taken to be right.
 	RecoveryPoint *int64
 	// Compacted is set if batches may be missing because the log cleaner took them.
 	Compacted bool
@@ -31,30 +32,33 @@ type LoadOptions struct {
 	Progress func(bytes int64)
 }
 
-// Producers is what a broker knows of the producers of a partition when it has loaded it (UnifiedLog.rebuildProducerState).
+// Producers is what a broker knows of the producers of a partition when it has loaded it
+// (UnifiedLog.rebuildProducerState).
 type Producers struct {
 	// ProducerState is at LogEnd. No producer is left out for its age.
 	*format.ProducerState
 	LogStart, HighWatermark, LogEnd int64
-	// Snapshot is the file that the state began with, nil if there is none to begin with; the log was read from the offset From.
+	// Snapshot is the file that the state began with, nil if there is none to begin with; the log was read from the offset
+	// From.
 	Snapshot *logdir.File
 	From     int64
 	// Unusable are snapshots that a broker would have begun with, but for what is wrong with them; it deletes them.
 	Unusable []logdir.Problem
-	// Trusting is set if the broker takes an empty state without reading the log, since it was stopped cleanly and there is no
-	// snapshot, though the log is of a time when brokers wrote some.
+	// Trusting is set if the broker takes an empty state without reading the log, since it was stopped cleanly and there
+	// is no snapshot, though the log is of a time when brokers wrote some.
 	Trusting bool
 	// Lost are the offsets at or above From of which nothing is known, in order. What they held may change the state.
 	Lost []Lost
 	// Refused says why a broker gives up loading the partition, nil if it does not.
 	Refused error
 
-	// LastStable is the offset up to which consumers that read committed records only may read (UnifiedLog.lastStableOffset).
+	// LastStable is the offset up to which consumers that read committed records only may read
+	// (UnifiedLog.lastStableOffset).
 	LastStable int64
 }
 
-// LoadProducers loads the producers of a partition as a broker does: from the newest snapshot that it would use, and the log
-// above it. It reads no more of the log than that. The error is for what could not be read from the disk.
+// LoadProducers loads the producers of a partition as a broker does: from the newest snapshot that it would use, and
+// the log above it. It reads no more of the log than that. The error is for what could not be read from the disk.
 func LoadProducers(ctx context.Context, p *logdir.Partition, o LoadOptions) (*Producers, error) {
 	l := loader{ctx: ctx, options: o, segments: Segments(p), out: &Producers{}}
 	if len(l.segments) == 0 {
@@ -125,8 +129,9 @@ func (l *loader) bounds() error {
 	return nil
 }
 
-// logEnd is the offset behind the last batch that can be read. After a clean stop it is what a broker takes for it: where the last
-// entry of the index leads nowhere, that is the beginning of the segment, and its records are overwritten.
+// logEnd is the offset behind the last batch that can be read. After a clean stop it is what a broker takes for it:
+// where the last entry of the index leads nowhere, that is the beginning of the segment, and its records are
+// overwritten.
 func (l *loader) logEnd(last *logdir.Segment) (int64, error) {
 	end := last.Base
 	err := ReadBatches(l.ctx, last, math.MaxInt64, nil, func(b *format.Batch, h *format.Hole) bool {
@@ -171,8 +176,8 @@ func indexLeads(seg *logdir.Segment) (found bool, err error) {
 	return found, err
 }
 
-// recovers reports whether a broker reads a segment anew when it starts, whatever snapshots there are: its index is missing, or
-// there was no clean stop and it was not flushed.
+// recovers reports whether a broker reads a segment anew when it starts, whatever snapshots there are: its index is
+// missing, or there was no clean stop and it was not flushed.
 func (l *loader) recovers(s *logdir.Segment) bool {
 	point := l.options.RecoveryPoint
 	return s.Index == nil || !l.options.Clean && point != nil && s.Base >= floorSegment(l.segments, *point).Base
@@ -240,10 +245,11 @@ func ProducerSnapshotsOf(p *logdir.Partition) ProducerSnapshots {
 	return files
 }
 
-// Newest is the newest snapshot behind one offset, up to another, that can be used; nil if there is none. Newer ones that cannot are
-// taken out of the list, as a broker deletes them (ProducerStateManager.loadFromSnapshot), and told to bad, with whether it
-// was the disk that failed.
-func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, err error, unread bool)) (*logdir.File, format.ProducerSnapshot) {
+// Newest is the newest snapshot behind one offset, up to another, that can be used; nil if there is none. Newer ones
+// that cannot are taken out of the list, as a broker deletes them (ProducerStateManager.loadFromSnapshot), and told to
+// bad, with whether it was the disk that failed.
+func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, err error, unread bool)) (*logdir.File,
+	format.ProducerSnapshot) {
 	n, _ := slices.BinarySearchFunc(*l, upTo, func(f *logdir.File, offset int64) int {
 		if f.Name.Base > offset {
 			return 1
@@ -266,8 +272,8 @@ func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, e
 	return nil, format.ProducerSnapshot{}
 }
 
-// usableSnapshots are those that a broker keeps at its start, by offset (ProducerStateManager.removeStraySnapshots): where a
-// segment begins, and of the others the newest if it lies in the last segment.
+// usableSnapshots are those that a broker keeps at its start, by offset (ProducerStateManager.removeStraySnapshots):
+// where a segment begins, and of the others the newest if it lies in the last segment.
 func usableSnapshots(p *logdir.Partition, segments []*logdir.Segment) ProducerSnapshots {
 	bases := map[int64]bool{}
 	for _, s := range segments {

@@ -133,14 +133,15 @@ func (q question) line() string {
 	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\n", q.dir, shutdown, start, mark, recovery)
 }
 
-// randomPartitions writes partitions with transactions that begin, end, hang and overlap, with snapshots that are right, stale,
-// stray, broken or missing, and log starts and high watermarks anywhere.
+// randomPartitions writes partitions with transactions that begin, end, hang and overlap, with snapshots that are
+// right, stale, stray, broken or missing, and log starts and high watermarks anywhere.
 func randomPartitions(t *testing.T, parent string, seed uint64, n int) []question {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 14))
 	var all []question
 	for i := range n {
-		w := partitionWriter{t: t, r: r, dir: filepath.Join(parent, fmt.Sprint(i), "t-0"), open: map[int64]bool{}, epochs: map[int64]int16{}}
+		w := partitionWriter{t: t, r: r, dir: filepath.Join(parent, fmt.Sprint(i), "t-0"), open: map[int64]bool{},
+			epochs: map[int64]int16{}}
 		if err := os.MkdirAll(w.dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,8 @@ func (w *partitionWriter) write() question {
 // batch appends a batch of one of a few producers.
 func (w *partitionWriter) batch(log []byte) []byte {
 	r := w.r
-	p := fixture.Produced{Offset: w.offset, Records: 1 + r.IntN(3), TimestampMs: 1e12 + w.offset*1000, ID: r.Int64N(7) - 1, Sequence: int32(w.offset)}
+	p := fixture.Produced{Offset: w.offset, Records: 1 + r.IntN(3), TimestampMs: 1e12 + w.offset*1000, ID: r.Int64N(7) - 1,
+		Sequence: int32(w.offset)}
 	w.epochs[p.ID] += int16(r.IntN(8) / 7)
 	p.Epoch = w.epochs[p.ID]
 	switch {
@@ -246,7 +248,8 @@ func (w *partitionWriter) snapshot(offset int64) {
 		w.file(offset, format.KindProducerSnapshot, raw)
 		return
 	case 3: // of before the log's beginning
-		e := format.ProducerEntry{ProducerID: 99, LastSequence: 4, LastOffset: r.Int64N(40), TimestampMs: 1e12, CoordinatorEpoch: 1, CurrentTxnFirstOffset: -1}
+		e := format.ProducerEntry{ProducerID: 99, LastSequence: 4, LastOffset: r.Int64N(40), TimestampMs: 1e12,
+			CoordinatorEpoch: 1, CurrentTxnFirstOffset: -1}
 		if e.LastOffset < offset && r.IntN(2) == 0 {
 			e.CurrentTxnFirstOffset = e.LastOffset
 		}

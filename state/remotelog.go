@@ -30,8 +30,8 @@ type RemoteLog struct {
 	copied  map[remotePartition]int64
 }
 
-// ReadRemoteLog reads all partitions of __remote_log_metadata in the log directories of set, also where the set's filters leave them
-// out.
+// ReadRemoteLog reads all partitions of __remote_log_metadata in the log directories of set, also where the set's
+// filters leave them out.
 func ReadRemoteLog(set *logdir.Set, gentle *logdir.Gentle) *RemoteLog {
 	l := &RemoteLog{decoder: schema.NewDecoder(), ends: map[[16]byte]int64{}, copied: map[remotePartition]int64{}}
 	seen := map[string]bool{}
@@ -109,8 +109,8 @@ func (l *RemoteLog) record(v schema.Half) {
 }
 
 // Copied is the largest offset of a partition that was copied to remote storage, false if none was (UnifiedLog's
-// highestOffsetInRemoteStorage). A partition.metadata that cannot be read, or is not there, leaves the topic's id open: then the
-// smallest of several topics of that name counts.
+// highestOffsetInRemoteStorage). A partition.metadata that cannot be read, or is not there, leaves the topic's id open:
+// then the smallest of several topics of that name counts.
 func (l *RemoteLog) Copied(p *logdir.Partition) (offset int64, any bool) {
 	id, known := partitionTopicID(p)
 	if known {

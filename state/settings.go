@@ -126,8 +126,8 @@ func (c *topicConfig) checkServer(name synonym, value string, counts bool) error
 // Topic is the setting of a topic that Kafka calls key (a key that no topic has gives the zero Setting).
 //
 // The order is that of LogConfig over KafkaConfig: the topic's own, the broker's dynamic one, that of all brokers,
-// server.properties, Kafka's default. Dynamic configs know the first synonym only; in server.properties the first that is
-// there counts.
+// server.properties, Kafka's default. Dynamic configs know the first synonym only; in server.properties the first that
+// is there counts.
 func (s *Settings) Topic(topic, key string) Setting {
 	c, ok := findConfig(topicConfigs, key)
 	if !ok {
@@ -196,5 +196,6 @@ func (s *Settings) Broker(key string) Setting {
 	return Setting{}
 }
 
-// KnowsServer reports whether a server.properties was given; without it broker-wide settings are taken for Kafka's defaults.
+// KnowsServer reports whether a server.properties was given; without it broker-wide settings are taken for Kafka's
+// defaults.
 func (s *Settings) KnowsServer() bool { return s.server != nil }

@@ -61,7 +61,8 @@ func TestSettingsOfARealBroker(t *testing.T) {
 func TestMetadataInALogDirectoryOfItsOwn(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/logdirs/clean")
 	data1, meta := filepath.Join(dir, "data1"), filepath.Join(dir, "meta")
-	for _, paths := range [][]string{{data1, meta}, {meta, data1}, {filepath.Join(data1, "audit-log-0"), meta}, {data1, filepath.Join(meta, MetadataDir)}} {
+	for _, paths := range [][]string{{data1, meta}, {meta, data1}, {filepath.Join(data1, "audit-log-0"), meta},
+		{data1, filepath.Join(meta, MetadataDir)}} {
 		if _, err := os.Stat(paths[0]); err != nil {
 			continue
 		}
@@ -94,7 +95,8 @@ func TestAnotherClustersMetadataIsNotUsed(t *testing.T) {
 	if s := c.Settings(set.LogDirs()[1]); s.Image == nil {
 		t.Error("the metadata of the same cluster was not used")
 	}
-	if err := os.WriteFile(filepath.Join(data1, "meta.properties"), []byte("version=1\nnode.id=1\ncluster.id=another\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(data1, "meta.properties"), []byte("version=1\nnode.id=1\ncluster.id=another\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	c, set = openCluster(t, internal, data1)
@@ -136,15 +138,23 @@ func TestOrderOfPrecedence(t *testing.T) {
 		want             Setting
 	}{
 		{"nothing", nil, nil, nil, "", Setting{"604800000", FromDefault, "", ""}},
-		{"hours", nil, nil, nil, "log.retention.hours=2", Setting{"7200000", FromBroker, "log.retention.hours", "server.properties"}},
-		{"minutes before hours", nil, nil, nil, "log.retention.hours=2\nlog.retention.minutes = 3", Setting{"180000", FromBroker, "log.retention.minutes", "server.properties"}},
-		{"ms before minutes", nil, nil, nil, "log.retention.minutes=3\nlog.retention.ms=5", Setting{"5", FromBroker, "log.retention.ms", "server.properties"}},
-		{"a 0 that does not count", nil, nil, nil, "log.retention.minutes=0\nlog.retention.ms=5", Setting{"5", FromBroker, "log.retention.ms", "server.properties"}},
-		{"any negative is none", nil, nil, nil, "log.retention.hours=-3", Setting{"-1", FromBroker, "log.retention.hours", "server.properties"}},
-		{"all brokers before the file", nil, nil, set("log.retention.ms", "6"), "log.retention.ms=5", Setting{"6", FromBroker, "log.retention.ms", "dynamic config of all brokers"}},
-		{"this broker before all", nil, set("log.retention.ms", "7"), set("log.retention.ms", "6"), "", Setting{"7", FromBroker, "log.retention.ms", "dynamic config of broker 3"}},
+		{"hours", nil, nil, nil, "log.retention.hours=2", Setting{"7200000", FromBroker, "log.retention.hours",
+			"server.properties"}},
+		{"minutes before hours", nil, nil, nil, "log.retention.hours=2\nlog.retention.minutes = 3",
+			Setting{"180000", FromBroker, "log.retention.minutes", "server.properties"}},
+		{"ms before minutes", nil, nil, nil, "log.retention.minutes=3\nlog.retention.ms=5", Setting{"5", FromBroker,
+			"log.retention.ms", "server.properties"}},
+		{"a 0 that does not count", nil, nil, nil, "log.retention.minutes=0\nlog.retention.ms=5", Setting{"5", FromBroker,
+			"log.retention.ms", "server.properties"}},
+		{"any negative is none", nil, nil, nil, "log.retention.hours=-3", Setting{"-1", FromBroker, "log.retention.hours",
+			"server.properties"}},
+		{"all brokers before the file", nil, nil, set("log.retention.ms", "6"), "log.retention.ms=5", Setting{"6", FromBroker,
+			"log.retention.ms", "dynamic config of all brokers"}},
+		{"this broker before all", nil, set("log.retention.ms", "7"), set("log.retention.ms", "6"), "",
+			Setting{"7", FromBroker, "log.retention.ms", "dynamic config of broker 3"}},
 		{"hours are not dynamic", nil, nil, set("log.retention.hours", "1"), "", Setting{"604800000", FromDefault, "", ""}},
-		{"the topic before all", set("retention.ms", "8"), set("log.retention.ms", "7"), nil, "log.retention.ms=5", Setting{"8", FromTopic, "retention.ms", ""}},
+		{"the topic before all", set("retention.ms", "8"), set("log.retention.ms", "7"), nil, "log.retention.ms=5",
+			Setting{"8", FromTopic, "retention.ms", ""}},
 	}
 	for _, test := range tests {
 		s := configured(t, test.topic, test.node, test.all, test.server)
@@ -165,7 +175,8 @@ func TestOrderOfPrecedence(t *testing.T) {
 
 func TestOverrides(t *testing.T) {
 	s := configured(t, map[string]string{"retention.ms": "8"}, nil, nil, "")
-	for _, text := range []string{"retention.ms=1", "a*:retention.ms=2", "abc:retention.ms = 3", "cleanup.policy=compact, delete"} {
+	for _, text := range []string{"retention.ms=1", "a*:retention.ms=2", "abc:retention.ms = 3",
+		"cleanup.policy=compact, delete"} {
 		o, err := ParseOverride(text)
 		if err != nil {
 			t.Fatal(err)
@@ -195,16 +206,19 @@ func TestOverrides(t *testing.T) {
 		"segment.bytes=2147483648":            "takes a number from 14 to 2147483647",
 		"retention.bytes=9223372036854775808": "takes a number",
 	} {
-		if _, err := ParseOverride(text); err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(says, "no pattern", "not a pattern")) {
+		if _, err := ParseOverride(text); err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(says, "no pattern",
+			"not a pattern")) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}
 }
 
 func TestServerPropertiesThatNoBrokerTakes(t *testing.T) {
-	for _, text := range []string{"log.retention.hours=many", "log.retention.hours=9223372036854775807", "log.retention.ms=-9223372036854775809",
+	for _, text := range []string{"log.retention.hours=many", "log.retention.hours=9223372036854775807",
+		"log.retention.ms=-9223372036854775809",
 		"log.retention.hours=2147483648", "log.retention.minutes=-2147483649", "log.retention.ms=0", "log.roll.hours=0",
-		"log.retention.ms=5\nlog.retention.hours=x", "log.cleanup.policy=drop", "log.retention.check.interval.ms=0", "log.roll.hours=9223372036854775807"} {
+		"log.retention.ms=5\nlog.retention.hours=x", "log.cleanup.policy=drop", "log.retention.check.interval.ms=0",
+		"log.roll.hours=9223372036854775807"} {
 		properties, err := format.DecodeProperties([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +233,8 @@ func TestServerPropertiesThatNoBrokerTakes(t *testing.T) {
 // TestInternalTopicsWithoutMetadata keeps a missing metadata log from making __consumer_offsets look deletable.
 func TestInternalTopicsWithoutMetadata(t *testing.T) {
 	s := &Settings{}
-	if got := s.Topic("__consumer_offsets", "cleanup.policy"); got.Value != "compact" || got.Source != FromDefault || got.Where == "" {
+	if got := s.Topic("__consumer_offsets", "cleanup.policy"); got.Value != "compact" || got.Source != FromDefault ||
+		got.Where == "" {
 		t.Errorf("%+v", got)
 	}
 	if got := s.Topic("orders", "cleanup.policy"); got != (Setting{"delete", FromDefault, "", ""}) {

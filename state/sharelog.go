@@ -41,7 +41,8 @@ type ShareLog struct {
 // replaces, an update changes what it names.
 func FoldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
 	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until, progress: o.Progress, stop: o.Stop}
+	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
+		progress: o.Progress, stop: o.Stop}
 	r.read(logsOf(p.All()), l.record)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
@@ -77,10 +78,13 @@ func (l *ShareLog) record(b *format.Batch, rec *format.Record) {
 		return
 	}
 	v, old := d.Value, l.states[key]
-	s := &ShareState{Group: d.Key.Get("groupId").Text(), TopicID: d.Key.Get("topicId").UUID(), Partition: int32(d.Key.Get("partition").Int()),
-		SnapshotEpoch: int32(v.Get("snapshotEpoch").Int()), LeaderEpoch: int32(v.Get("leaderEpoch").Int()), StartOffset: v.Get("startOffset").Int(),
-		DeliveryComplete: int32(v.Get("deliveryCompleteCount").Int()), Batches: v.Get("stateBatches").Len(), WriteMs: rec.Timestamp,
-		Record: Origin{Offset: rec.Offset, TimestampMs: rec.Timestamp}}
+	s := &ShareState{Group: d.Key.Get("groupId").Text(), TopicID: d.Key.Get("topicId").UUID(),
+		Partition:     int32(d.Key.Get("partition").Int()),
+		SnapshotEpoch: int32(v.Get("snapshotEpoch").Int()), LeaderEpoch: int32(v.Get("leaderEpoch").Int()),
+		StartOffset:      v.Get("startOffset").Int(),
+		DeliveryComplete: int32(v.Get("deliveryCompleteCount").Int()), Batches: v.Get("stateBatches").Len(),
+		WriteMs: rec.Timestamp,
+		Record:  Origin{Offset: rec.Offset, TimestampMs: rec.Timestamp}}
 	if d.Key.Type == shareSnapshot {
 		s.StateEpoch, s.WriteMs = int32(v.Get("stateEpoch").Int()), v.Get("writeTimestamp").Int()
 	} else if old != nil {

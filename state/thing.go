@@ -30,7 +30,8 @@ const (
 )
 
 // ThingKinds are all kinds.
-var ThingKinds = []ThingKind{BrokerThing, ControllerThing, FeatureThing, TopicThing, PartitionThing, ConfigThing, QuotaThing,
+var ThingKinds = []ThingKind{BrokerThing, ControllerThing, FeatureThing, TopicThing, PartitionThing, ConfigThing,
+	QuotaThing,
 	ACLThing, ScramThing, TokenThing, ProducerThing}
 
 // Thing is one thing of an image. It is never changed: a record that changes it puts another one in its place.
@@ -170,8 +171,10 @@ func (p *Partition) Fields() []Field {
 	if p.Leader == noLeader {
 		leader = nil
 	}
-	return []Field{{"topic", p.Topic}, {"partition", int64(p.Number)}, {"topic_id", p.TopicID.String()}, {"leader", leader},
-		{"leader_epoch", int64(p.LeaderEpoch)}, {"partition_epoch", int64(p.PartitionEpoch)}, {"replicas", p.Replicas}, {"isr", p.ISR},
+	return []Field{{"topic", p.Topic}, {"partition", int64(p.Number)}, {"topic_id", p.TopicID.String()},
+		{"leader", leader},
+		{"leader_epoch", int64(p.LeaderEpoch)}, {"partition_epoch", int64(p.PartitionEpoch)}, {"replicas", p.Replicas},
+		{"isr", p.ISR},
 		{"eligible_leader_replicas", p.ELR}, {"last_known_elr", p.LastKnownELR}, {"adding_replicas", p.Adding},
 		{"removing_replicas", p.Removing}, {"leader_recovery_state", recovery}, {"directories", uuidTexts(p.Directories)}}
 }
@@ -212,7 +215,8 @@ func (c *Config) Title() string {
 // Sensitive reports whether the value is one that Kafka never shows (ConfigDef.Type.PASSWORD).
 func (c *Config) Sensitive() bool {
 	name := strings.ToLower(c.Name)
-	return strings.Contains(name, "password") || strings.Contains(name, "secret") || strings.HasSuffix(name, "sasl.jaas.config") ||
+	return strings.Contains(name, "password") || strings.Contains(name, "secret") || strings.HasSuffix(name,
+		"sasl.jaas.config") ||
 		strings.HasSuffix(name, "ssl.keystore.key") || strings.HasSuffix(name, ".certificate.chain") ||
 		strings.HasSuffix(name, "ssl.truststore.certificates")
 }
@@ -248,7 +252,8 @@ type Supported struct {
 func endpointFields(list []Endpoint) [][]Field {
 	var all [][]Field
 	for _, e := range list {
-		all = append(all, []Field{{"name", e.Name}, {"host", e.Host}, {"port", int64(e.Port)}, {"security_protocol", e.SecurityProtocol}})
+		all = append(all, []Field{{"name", e.Name}, {"host", e.Host}, {"port", int64(e.Port)},
+			{"security_protocol", e.SecurityProtocol}})
 	}
 	return all
 }
@@ -256,7 +261,8 @@ func endpointFields(list []Endpoint) [][]Field {
 func supportedFields(list []Supported) [][]Field {
 	var all [][]Field
 	for _, s := range list {
-		all = append(all, []Field{{"name", s.Name}, {"min_supported_version", int64(s.Min)}, {"max_supported_version", int64(s.Max)}})
+		all = append(all, []Field{{"name", s.Name}, {"min_supported_version", int64(s.Min)}, {"max_supported_version",
+			int64(s.Max)}})
 	}
 	return all
 }
@@ -292,7 +298,8 @@ func (b *Broker) Fields() []Field {
 	}
 	return []Field{{"broker_id", int64(b.ID)}, {"broker_epoch", b.Epoch}, {"fenced", b.Fenced},
 		{"in_controlled_shutdown", b.InControlledShutdown}, {"rack", rack}, {"end_points", endpointFields(b.Endpoints)},
-		{"log_dirs", uuidTexts(b.LogDirs)}, {"cordoned_log_dirs", uuidTexts(b.Cordoned)}, {"incarnation_id", b.Incarnation.String()},
+		{"log_dirs", uuidTexts(b.LogDirs)}, {"cordoned_log_dirs", uuidTexts(b.Cordoned)},
+		{"incarnation_id", b.Incarnation.String()},
 		{"features", supportedFields(b.Features)}}
 }
 
@@ -403,7 +410,8 @@ func (a *ACL) key() thingKey { return aclKey(a.ID) }
 
 // Title is the resource, the principal and what it may do.
 func (a *ACL) Title() string {
-	return strings.Join([]string{a.ResourceType, a.ResourceName, a.PatternType, a.Principal, a.Host, a.Operation, a.PermissionType}, " ")
+	return strings.Join([]string{a.ResourceType, a.ResourceName, a.PatternType, a.Principal, a.Host, a.Operation,
+		a.PermissionType}, " ")
 }
 
 // Fields are those of AccessControlEntryRecord, with the words of Kafka's enums.
@@ -455,7 +463,8 @@ func (t *Token) Title() string { return t.ID }
 // Fields are those of DelegationTokenRecord.
 func (t *Token) Fields() []Field {
 	return []Field{{"token_id", t.ID}, {"owner", t.Owner}, {"requester", t.Requester}, {"renewers", t.Renewers},
-		{"issue_timestamp", Millis(t.IssueMs)}, {"expiration_timestamp", Millis(t.ExpireMs)}, {"max_timestamp", Millis(t.MaxMs)}}
+		{"issue_timestamp", Millis(t.IssueMs)}, {"expiration_timestamp", Millis(t.ExpireMs)},
+		{"max_timestamp", Millis(t.MaxMs)}}
 }
 
 // ProducerIDs says which block of producer ids a broker was given last.

@@ -96,11 +96,15 @@ func (c *Coordinators) All() []*CoordinatorTxn {
 	return all
 }
 
-// ReadCoordinators folds the partitions of __transaction_state in the log directories among the operands and beside the partitions
-// and files given alone, whatever the set's filters leave out. cluster tells how many partitions the topic has, if it knows.
-func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, gentle *logdir.Gentle) (*Coordinators, error) {
-	r := transactionReader{ctx: ctx, records: format.NewRecordReader(maxMetadataBatchBytes, nil), decoder: schema.NewDecoder(),
-		out: &Coordinators{Lost: map[int32][]Lost{}, ids: map[string]*CoordinatorTxn{}, producers: map[int64]*CoordinatorTxn{}}}
+// ReadCoordinators folds the partitions of __transaction_state in the log directories among the operands and beside the
+// partitions and files given alone, whatever the set's filters leave out. cluster tells how many partitions the topic
+// has, if it knows.
+func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, gentle *logdir.Gentle) (*Coordinators,
+	error) {
+	r := transactionReader{ctx: ctx, records: format.NewRecordReader(maxMetadataBatchBytes, nil),
+		decoder: schema.NewDecoder(),
+		out: &Coordinators{Lost: map[int32][]Lost{}, ids: map[string]*CoordinatorTxn{},
+			producers: map[int64]*CoordinatorTxn{}}}
 	partitions, problems := besideOperands(set, transactionTopic, gentle)
 	r.out.Problems = problems
 	for _, p := range partitions {
@@ -129,9 +133,10 @@ func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, ge
 	return r.out, nil
 }
 
-// besideOperands are the partitions of a topic in all log directories that the operands are, or lie in. Problems are what could not
-// be listed for them, and was not met before.
-func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) (found []*logdir.Partition, problems []logdir.Problem) {
+// besideOperands are the partitions of a topic in all log directories that the operands are, or lie in. Problems are
+// what could not be listed for them, and was not met before.
+func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) (found []*logdir.Partition,
+	problems []logdir.Problem) {
 	var dirs []string
 	told := map[string]bool{}
 	for _, p := range set.Problems {
@@ -170,8 +175,8 @@ func besideOperands(set *logdir.Set, topic string, gentle *logdir.Gentle) (found
 // defaultTransactionPartitions is transaction.state.log.num.partitions unless it is set.
 const defaultTransactionPartitions = 50
 
-// count guesses how many partitions the topic has where no metadata tells: those that are there, if an id shows that it is not
-// the default number.
+// count guesses how many partitions the topic has where no metadata tells: those that are there, if an id shows that it
+// is not the default number.
 func (r *transactionReader) count() int32 {
 	read := r.out.Read
 	n := int32(len(read))

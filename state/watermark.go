@@ -21,7 +21,8 @@ type Watermark struct {
 
 // Of is the high watermark of a partition that reaches from start to end, with where it comes from: "log end",
 // "checkpoint" or "flag". missing says that the checkpoint was to be asked and has no such line. im and dir may be nil.
-func (w Watermark) Of(im *Image, dir *Dir, tp TopicPartition, start, end int64) (offset int64, source string, missing bool) {
+func (w Watermark) Of(im *Image, dir *Dir, tp TopicPartition, start, end int64) (offset int64, source string,
+	missing bool) {
 	mode := w.Mode
 	if mode == WatermarkAuto {
 		mode = watermarkMode(im, tp)

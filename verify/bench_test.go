@@ -15,7 +15,8 @@ func BenchmarkVerify(b *testing.B) {
 	for level, name := range LevelNames {
 		if Level(level) > Headers {
 			benchRun(b, name, func(set *logdir.Set) error {
-				_, err := Run(context.Background(), set, Options{Level: Level(level), Jobs: 1, MaxBatchBytes: 1 << 28, Now: time.UnixMilli(1796000000000),
+				_, err := Run(context.Background(), set, Options{Level: Level(level), Jobs: 1, MaxBatchBytes: 1 << 28,
+					Now:  time.UnixMilli(1796000000000),
 					Emit: func(*Finding) error { return nil }})
 				return err
 			})

@@ -11,8 +11,8 @@ import (
 	"kseg/logdir"
 )
 
-// bigBatches is a partition with batches that decompress to more than one worker may hold without asking the others. One of
-// them may have a flipped bit.
+// bigBatches is a partition with batches that decompress to more than one worker may hold without asking the others.
+// One of them may have a flipped bit.
 func bigBatches(t *testing.T, damaged bool) string {
 	t.Helper()
 	var log []byte
@@ -33,8 +33,8 @@ func bigBatches(t *testing.T, damaged bool) string {
 	return dir
 }
 
-// Very large batches are decompressed one at a time, and no worker waits for another that waits for it. Each run ends, also
-// if it is cancelled while batches wait.
+// Very large batches are decompressed one at a time, and no worker waits for another that waits for it. Each run ends,
+// also if it is cancelled while batches wait.
 func TestBigBatchesDoNotWaitForEachOther(t *testing.T) {
 	for _, damaged := range []bool{false, true} {
 		dir := bigBatches(t, damaged)

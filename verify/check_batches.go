@@ -9,8 +9,8 @@ import (
 	"kseg/state"
 )
 
-// checkBatches looks at each batch's header and checksum, and at what the file holds besides batches. The bytes that are
-// no sound batch are found by the walk itself (badChecksum and the like, below).
+// checkBatches looks at each batch's header and checksum, and at what the file holds besides batches. The bytes that
+// are no sound batch are found by the walk itself (badChecksum and the like, below).
 var checkBatches = Check{
 	Name:  "batches",
 	Group: "batches",
@@ -40,23 +40,27 @@ func lookAtBatch(p *batchPass) {
 	if b.Plausible() {
 		if !b.Legacy() && b.Count == 0 && b.Size() > format.BatchHeaderSize {
 			p.found(Finding{Code: "batch-count", Place: p.place(),
-				Message:  fmt.Sprintf("the header counts no records, but %d bytes of them follow; consumers pass over them", b.Size()-format.BatchHeaderSize),
+				Message: fmt.Sprintf("the header counts no records, but %d bytes of them follow; consumers pass over them",
+					b.Size()-format.BatchHeaderSize),
 				Evidence: []Evidence{{"records count", "1 or more", "0"}}})
 		}
 		return
 	}
-	// The checksum of what is not plausible was found to hold, so these values were written on purpose or before it was made.
+	// The checksum of what is not plausible was found to hold, so these values were written on purpose or before it was
+	// made.
 	switch {
 	case !b.Codec().Known(), b.Legacy() && b.Codec() > format.CodecLZ4:
 		p.found(Finding{Code: "batch-codec", Place: p.place(),
-			Message:  "the attributes name compression codec " + strconv.Itoa(int(b.Codec())) + ", which does not exist; no client can read the records",
+			Message: "the attributes name compression codec " + strconv.Itoa(int(b.Codec())) + ", which does not exist; no " +
+				"client can read the records",
 			Evidence: []Evidence{{"codec", "0 to 4", strconv.Itoa(int(b.Codec()))}}})
 	case b.Legacy():
 		headerFinding(p, "message", "a well-formed message", "other bytes")
 	case b.Count < 0 || b.LastOffsetDelta < 0 || int64(b.Count) > int64(b.LastOffsetDelta)+1:
 		p.found(Finding{Code: "batch-count", Place: p.place(),
-			Message:  fmt.Sprintf("the header counts %d records, but has offsets for %d", b.Count, int64(b.LastOffsetDelta)+1),
-			Evidence: []Evidence{{"records count", "0 to " + strconv.FormatInt(int64(b.LastOffsetDelta)+1, 10), strconv.Itoa(int(b.Count))}}})
+			Message: fmt.Sprintf("the header counts %d records, but has offsets for %d", b.Count, int64(b.LastOffsetDelta)+1),
+			Evidence: []Evidence{{"records count", "0 to " + strconv.FormatInt(int64(b.LastOffsetDelta)+1, 10),
+				strconv.Itoa(int(b.Count))}}})
 	case b.Attributes&^0x7f != 0:
 		p.found(Finding{Code: "batch-attributes", Place: p.place(),
 			Message:  "attribute bits are set that no version of Kafka uses; brokers ignore them",
@@ -70,7 +74,8 @@ func lookAtBatch(p *batchPass) {
 }
 
 func headerFinding(p *batchPass, what, want, got string) {
-	p.found(Finding{Code: "batch-header", Place: p.place(), Message: "the " + what + " cannot be right, though the checksum holds",
+	p.found(Finding{Code: "batch-header", Place: p.place(), Message: "the " + what + " cannot be right, though the " +
+		"checksum holds",
 		Evidence: []Evidence{{what, want, got}}})
 }
 
@@ -88,7 +93,8 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	if last, ok := unflipped(b); ok {
 		place.LastOffset = last
 	}
-	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil || next.BaseOffset != b.NextOffset(),
+	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil ||
+		next.BaseOffset != b.NextOffset(),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
 	if p.counts[fileCode{place.File, f.Code}] < mostKept {
@@ -139,7 +145,8 @@ func (s *segment) batchPlace(b *format.Batch) Place {
 	return place
 }
 
-// endOf is the offset behind the segment, by the name of the next one or of a producer snapshot; -1 if neither is there.
+// endOf is the offset behind the segment, by the name of the next one or of a producer snapshot; -1 if neither is
+// there.
 func (p *partition) endOf(seg *segment) int64 {
 	if !seg.last {
 		return seg.dir.Next.Base
@@ -163,7 +170,8 @@ func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset
 // badMagic reports a batch that is sound but for its magic byte.
 func (p *partition) badMagic(seg *segment, b, v2 *format.Batch) {
 	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos,
-		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, which leaves "+
+		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, "+
+			"which leaves "+
 			"out that byte%s", b.Magic, p.magicEffect(seg, b.Magic)),
 		Evidence: []Evidence{{"magic", "2", strconv.Itoa(int(b.Magic))}}})
 }
@@ -189,8 +197,8 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 // leastZeroed is how many zeros at the end of a batch are taken for bytes that did not reach the disk.
 const leastZeroed = 32
 
-// zeroed is the torn tail that begins at pos, if the last segment ends in zeros that began in the middle of a batch: a crash came
-// when the file had its length but not yet all of its bytes.
+// zeroed is the torn tail that begins at pos, if the last segment ends in zeros that began in the middle of a batch: a
+// crash came when the file had its length but not yet all of its bytes.
 func (p *partition) zeroed(seg *segment, data []byte, pos, expected int64) (torn *format.Hole, there []byte) {
 	end := min(int64(len(data)), seg.log.DataEnd())
 	for end > pos && data[end-1] == 0 {
@@ -300,7 +308,8 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 		f.Message += "; this is not the last segment, so no crash explains it"
 	case p.shutdown == cleanShutdown:
 		f.Severity = Damage
-		f.Message += fmt.Sprintf("; there is a clean-shutdown marker, so a broker would not repair it but let the log end at offset %d", seg.base)
+		f.Message += fmt.Sprintf("; there is a clean-shutdown marker, so a broker would not repair it but let the log end "+
+			"at offset %d", seg.base)
 	default:
 		f.Message += "; a broker cuts it off at its next start after an unclean stop"
 	}
@@ -328,9 +337,10 @@ func (p *partition) zeroTail(seg *segment, size int64, h *format.Hole, f *Findin
 	}
 }
 
-// keptFree reports whether zeros behind the last batch are room that preallocate=true keeps free in the last segment, and why. The
-// topic's setting says so if the metadata is there; it may be the broker's, which shows in a log of exactly segment.bytes. Else
-// such a log is at least as long as the segments before it, and its indexes were not trimmed either.
+// keptFree reports whether zeros behind the last batch are room that preallocate=true keeps free in the last segment,
+// and why. The topic's setting says so if the metadata is there; it may be the broker's, which shows in a log of
+// exactly segment.bytes. Else such a log is at least as long as the segments before it, and its indexes were not
+// trimmed either.
 func (p *partition) keptFree(seg *segment, size int64) (free bool, why string) {
 	settings := p.driver.settings(p.dir.Parent)
 	if settings.Image != nil && settings.Image.Topic(p.dir.Topic) != nil {

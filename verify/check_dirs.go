@@ -10,8 +10,8 @@ import (
 	"kseg/state"
 )
 
-// checkDirs looks at what lies in the directories: what Kafka left behind in the middle of something, what is misnamed, and what
-// is not Kafka's.
+// checkDirs looks at what lies in the directories: what Kafka left behind in the middle of something, what is misnamed,
+// and what is not Kafka's.
 var checkDirs = Check{
 	Name:  "directories",
 	Group: "directory",
@@ -36,7 +36,8 @@ var checkDirs = Check{
 
 func lookAtPartitionDir(p *partition) {
 	if p.dir.Suffix != "" && p.alone == nil {
-		p.found(nil, Finding{Code: "leftover-directory", Place: inFile(p.dir.Rel, -1, -1), logPos: -1, Message: suffixMeaning[p.dir.Suffix]})
+		p.found(nil, Finding{Code: "leftover-directory", Place: inFile(p.dir.Rel, -1, -1), logPos: -1,
+			Message: suffixMeaning[p.dir.Suffix]})
 	}
 	for _, name := range p.dir.Subdirs {
 		if p.whole() {
@@ -71,23 +72,27 @@ var suffixMeaning = map[string]string{
 	"stray":  "a broker found this partition, but the cluster's metadata did not place it there; nothing removes it",
 }
 
-// misnamed says whether a file is not Kafka's, not at home here, or has a name that a broker cannot take for an offset, or takes
-// for another file's. All was seen with 4.4.0.
+// misnamed says whether a file is not Kafka's, not at home here, or has a name that a broker cannot take for an offset,
+// or takes for another file's. All was seen with 4.4.0.
 func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) {
 	n, kind := f.Name, f.Name.Kind
 	finding := Finding{Place: inFile(f.Rel, -1, -1), logPos: -1}
 	switch {
 	case kind == format.KindUnknown:
 		finding.Code, finding.Message = "unknown-file", "the file is not Kafka's; a broker ignores it"
-	case kind.Info().Place&here == 0, here == format.InPartition && !metadata && (kind == format.KindQuorumState || kind == format.KindCheckpoint):
-		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a broker ignores it"
+	case kind.Info().Place&here == 0, here == format.InPartition && !metadata && (kind == format.KindQuorumState ||
+		kind == format.KindCheckpoint):
+		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a broker "+
+			"ignores it"
 	case kind == format.KindCheckpoint && (n.HasBase || n.Bootstrap()), !kind.HasOffset():
 		return finding, false
 	case kind == format.KindCheckpoint:
-		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a broker ignores it"
+		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a "+
+			"broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
-		finding.Message = fmt.Sprintf("the name of %s should be an offset; a broker does not start with this file in the directory", kind.ATitle())
+		finding.Message = fmt.Sprintf("the name of %s should be an offset; a broker does not start with this file in the "+
+			"directory", kind.ATitle())
 	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base, kind):
 		finding.Code = "odd-file-name"
 		want := format.SegmentFileName(n.Base, kind)
@@ -106,7 +111,8 @@ func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) 
 
 // exists reports whether a file of that name is in the same partition.
 func exists(f *logdir.File, name string) bool {
-	return f.Partition != nil && slices.ContainsFunc(f.Partition.All(), func(other *logdir.File) bool { return other.Name.Raw == name })
+	return f.Partition != nil && slices.ContainsFunc(f.Partition.All(),
+		func(other *logdir.File) bool { return other.Name.Raw == name })
 }
 
 // leftover reports a file that Kafka renamed or did not finish; those of one segment together.
@@ -127,24 +133,29 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	seen[group] = true
 	finding := Finding{Place: inFile(f.Rel, -1, -1), logPos: -1}
 	for _, other := range p.dir.Files {
-		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase && other.Name.Base == n.Base && n.Kind != format.KindCheckpoint {
+		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase && other.Name.Base == n.Base &&
+			n.Kind != format.KindCheckpoint {
 			finding.Related = append(finding.Related, inFile(other.Rel, -1, -1))
 		}
 	}
 	switch n.Suffix {
 	case "deleted":
-		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted; a broker does that a minute later, or at its next start"
+		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted; a broker does that a minute "+
+			"later, or at its next start"
 	case "cleaned":
 		if finding.Code = "leftover-cleaned"; p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
-			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is writing the segment"
+			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is "+
+				"writing the segment"
 			break
 		}
-		finding.Message = "the log cleaner did not finish this segment; a broker deletes it at its next start, and with it every .swap " +
+		finding.Message = "the log cleaner did not finish this segment; a broker deletes it at its next start, and with " +
+			"it every .swap " +
 			"of the same or a higher offset"
 	case "swap":
 		p.swap(f, &finding)
 	default:
-		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; the one that it was to replace still counts"
+		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; the "+
+			"one that it was to replace still counts"
 	}
 	p.found(nil, finding)
 }
@@ -152,14 +163,16 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 // swap says what a broker does with a .swap: it takes the place of all segments that begin in its range.
 func (p *partition) swap(f *logdir.File, finding *Finding) {
 	finding.Code = "leftover-swap"
-	finding.Message = "the log cleaner finished this file, but did not put it in its place; a broker does that at its next start"
+	finding.Message = "the log cleaner finished this file, but did not put it in its place; a broker does that at its " +
+		"next start"
 	if f.Kind() != format.KindLog || !f.Name.HasBase {
 		return
 	}
 	finding.FirstOffset = f.Name.Base
 	for _, other := range p.dir.Files {
 		if other.Name.Suffix == "cleaned" && other.Name.HasBase && other.Name.Base <= f.Name.Base {
-			finding.Message = "the log cleaner finished this file, but not " + other.Name.Raw + "; a broker deletes both at its next start"
+			finding.Message = "the log cleaner finished this file, but not " + other.Name.Raw + "; a broker deletes both at " +
+				"its next start"
 			return
 		}
 	}
@@ -177,7 +190,8 @@ func (p *partition) swap(f *logdir.File, finding *Finding) {
 		return
 	}
 	if finding.LastOffset >= 0 {
-		finding.Message += fmt.Sprintf(", and deletes the other segments that begin between %d and %d", finding.FirstOffset, finding.LastOffset)
+		finding.Message += fmt.Sprintf(", and deletes the other segments that begin between %d and %d", finding.FirstOffset,
+			finding.LastOffset)
 	}
 }
 
@@ -202,8 +216,8 @@ func lookAtLogDir(l *logDir) {
 	}
 }
 
-// lookForTwins finds partitions that are in use in two places. Those of different brokers are replicas of each other, and a log
-// directory that is a copy of another one is reported as that.
+// lookForTwins finds partitions that are in use in two places. Those of different brokers are replicas of each other,
+// and a log directory that is a copy of another one is reported as that.
 func lookForTwins(o *operands) {
 	first := map[state.TopicPartition][]*logdir.Partition{}
 	for _, l := range o.dirs {
@@ -214,9 +228,11 @@ func lookForTwins(o *operands) {
 			key := p.topicPartition()
 			for _, twin := range first[key] {
 				if o.oneBroker(twin.Parent, p.dir.Parent) {
-					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display, logPos: -1,
+					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display,
+						logPos:  -1,
 						Related: []Place{inFile(twin.Display, -1, -1)},
-						Message: fmt.Sprintf("the partition is in %s too; a broker with both does not start", filepath.Dir(twin.Display))})
+						Message: fmt.Sprintf("the partition is in %s too; a broker with both does not start",
+							filepath.Dir(twin.Display))})
 					break
 				}
 			}
@@ -235,7 +251,8 @@ func (o *operands) oneBroker(a, b *logdir.LogDir) bool {
 	}
 	x, y := o.driver.dirState(a).Meta, o.driver.dirState(b).Meta
 	switch {
-	case x.HasDirectoryID && y.HasDirectoryID && x.DirectoryID == y.DirectoryID, x.HasNodeID && y.HasNodeID && x.NodeID != y.NodeID:
+	case x.HasDirectoryID && y.HasDirectoryID && x.DirectoryID == y.DirectoryID, x.HasNodeID && y.HasNodeID &&
+		x.NodeID != y.NodeID:
 		return false
 	case x.ClusterID != "" && y.ClusterID != "" && x.ClusterID != y.ClusterID:
 		return false

@@ -6,8 +6,8 @@ import (
 	"kseg/format"
 )
 
-// checkOffsetIndex judges every .index by whether look-ups through it find what is there. That it differs from what a broker
-// would write today is a note: restarts, old versions and other intervals explain that.
+// checkOffsetIndex judges every .index by whether look-ups through it find what is there. That it differs from what a
+// broker would write today is a note: restarts, old versions and other intervals explain that.
 var checkOffsetIndex = Check{
 	Name:  "offset-index",
 	Group: "indexes",
@@ -40,7 +40,8 @@ type indexFollower struct {
 	empty     []emptyIndex
 }
 
-// emptyIndex is a segment whose index has no entries, and the largest distance between batches that it leaves without one.
+// emptyIndex is a segment whose index has no entries, and the largest distance between batches that it leaves without
+// one.
 type emptyIndex struct {
 	seg   *segment
 	file  string
@@ -87,7 +88,8 @@ func (x *indexFollower) end(seg *segment) {
 		return
 	case x.check.Inexact >= 0:
 		n := x.check.Later + x.check.Earlier
-		x.found(seg, "index-inexact", x.check.Inexact, 1, fmt.Sprintf("%s not hold the last offset of the batch at %s position, as old "+
+		x.found(seg, "index-inexact", x.check.Inexact, 1, fmt.Sprintf("%s not hold the last offset of the batch at %s "+
+			"position, as old "+
 			"brokers write; look-ups are right", plural(int64(n), "entry does", "entries do"), "the"), Evidence{})
 		return
 	}
@@ -96,7 +98,8 @@ func (x *indexFollower) end(seg *segment) {
 	case x.interval.Entries == 0 && seg.batches > 1:
 		x.empty = append(x.empty, emptyIndex{seg, x.file, least})
 	case least > most:
-		x.found(seg, "index-differs-from-rebuild", 0, 0, fmt.Sprintf("no index.interval.bytes explains the entries: %d bytes were left without "+
+		x.found(seg, "index-differs-from-rebuild", 0, 0, fmt.Sprintf("no index.interval.bytes explains the entries: %d "+
+			"bytes were left without "+
 			"one, and %d got one; look-ups are right", least, most+1), Evidence{})
 	}
 }
@@ -104,11 +107,13 @@ func (x *indexFollower) end(seg *segment) {
 // slots looks at the end of the file: zero slots and stray bytes.
 func (x *indexFollower) slots(seg *segment) {
 	if n := x.index.ZeroTail(); n > 0 && seg.indexed() && x.p.inUse() {
-		x.found(seg, "index-zero-slots", x.index.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+" zero, and a broker "+
+		x.found(seg, "index-zero-slots", x.index.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+
+			" zero, and a broker "+
 			"takes them for entries of a segment that was closed", Evidence{})
 	}
 	if n := x.index.StrayBytes(); n > 0 {
-		x.p.found(seg, Finding{Code: "index-stray-bytes", Place: inFile(x.file, int64(len(seg.index)-n), int64(n)), logPos: -1,
+		x.p.found(seg, Finding{Code: "index-stray-bytes", Place: inFile(x.file, int64(len(seg.index)-n), int64(n)),
+			logPos:  -1,
 			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
 	}
 }
@@ -118,7 +123,8 @@ func (x *indexFollower) beyond(seg *segment) bool {
 	logical := x.index.Logical()
 	n := logical.Len()
 	last := logical.Entry(n - 1)
-	if last.Offset < seg.nextOffset || int64(last.Position) < seg.end() || !seg.last && seg.dir.Next.Base <= seg.nextOffset {
+	if last.Offset < seg.nextOffset || int64(last.Position) < seg.end() || !seg.last &&
+		seg.dir.Next.Base <= seg.nextOffset {
 		return false
 	}
 	head := n
@@ -143,13 +149,16 @@ func (x *indexFollower) beyond(seg *segment) bool {
 
 func (x *indexFollower) invalid(seg *segment, v format.IndexViolation) {
 	e := x.index.Entry(v.Slot)
-	x.found(seg, "index-invalid", v.Slot, 1, fmt.Sprintf("entry %d (offset %d at byte %d) is wrong: %s; look-ups that use it go wrong", v.Slot, e.Offset,
-		e.Position, v.Condition), Evidence{"entry", v.Condition.String(), fmt.Sprintf("offset %d, position %d", e.Offset, e.Position)})
+	x.found(seg, "index-invalid", v.Slot, 1, fmt.Sprintf("entry %d (offset %d at byte %d) is wrong: %s; look-ups that "+
+		"use it go wrong", v.Slot, e.Offset,
+		e.Position, v.Condition), Evidence{"entry", v.Condition.String(), fmt.Sprintf("offset %d, position %d", e.Offset,
+		e.Position)})
 }
 
 // found reports n slots from the given one on.
 func (x *indexFollower) found(seg *segment, code string, slot, n int, message string, evidence Evidence) {
-	f := Finding{Code: code, Place: inFile(x.file, x.index.Position(slot), int64(n)*offsetSlot), Message: message, logPos: -1}
+	f := Finding{Code: code, Place: inFile(x.file, x.index.Position(slot), int64(n)*offsetSlot), Message: message,
+		logPos: -1}
 	if slot < x.index.Len() && n == 1 && code != "index-zero-slots" {
 		f.FirstOffset, f.LastOffset = x.index.Entry(slot).Offset, x.index.Entry(slot).Offset
 		f.logPos = int64(x.index.Entry(slot).Position)
@@ -179,7 +188,8 @@ func (x *indexFollower) finish() {
 		if ok && e.least > most {
 			x.file = e.file
 			x.p.found(e.seg, Finding{Code: "index-sparse", Place: inFile(e.file, 0, 0), logPos: -1,
-				Message: fmt.Sprintf("the index is empty, but by the interval of the partition's others (at most %d bytes) it should have entries: "+
+				Message: fmt.Sprintf("the index is empty, but by the interval of the partition's others (at most %d bytes) it "+
+					"should have entries: "+
 					"the segment goes %d bytes without", most, e.least)})
 		}
 	}

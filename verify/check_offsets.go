@@ -9,8 +9,8 @@ import (
 	"kseg/logdir"
 )
 
-// checkOffsets looks at the offsets from batch to batch and from segment to segment. A batch that does not fit is held back
-// until the next one is seen: neighbours on both sides often prove which of two batches is wrong, and how.
+// checkOffsets looks at the offsets from batch to batch and from segment to segment. A batch that does not fit is held
+// back until the next one is seen: neighbours on both sides often prove which of two batches is wrong, and how.
 var checkOffsets = Check{
 	Name:  "offsets",
 	Group: "offsets",
@@ -38,7 +38,8 @@ type placed struct {
 	vague bool
 }
 
-// tooFar reports whether the last offset is above what the indexes of the segment can hold (LogSegment.canConvertToRelativeOffset).
+// tooFar reports whether the last offset is above what the indexes of the segment can hold
+// (LogSegment.canConvertToRelativeOffset).
 func (b *placed) tooFar() bool { return b.next-1-b.seg.base > math.MaxInt32 }
 
 func (b *placed) length() int64 { return b.next - b.base }
@@ -72,7 +73,8 @@ type offsetOrder struct {
 	// crossing is the first batch that reaches into the next segment's offsets.
 	crossing placed
 	crosses  bool
-	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its place.
+	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its
+	// place.
 	outlier        placed
 	missing        int64
 	outlierFinding *Finding
@@ -170,7 +172,8 @@ func (o *offsetOrder) wait(b placed) { o.pending, o.waiting = b, true }
 func (o *offsetOrder) accept(b placed) {
 	if b.tooFar() {
 		o.found(b, Finding{Code: "offset-overflow", Place: b.place(),
-			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d; a broker splits the segment or does not start",
+			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d; a broker splits the segment "+
+				"or does not start",
 				b.next-1, b.seg.base)})
 	}
 	if next := b.seg.dir.Next; next != nil && b.next > next.Base && !o.crosses {
@@ -200,7 +203,8 @@ func (o *offsetOrder) cross(b placed) {
 	case crosses:
 		o.found(crossing, Finding{Code: "segment-overlap",
 			Place: crossing.seg.place(crossing.pos, crossing.seg.size-crossing.pos, crossing.base, o.prev.next-1),
-			Message: fmt.Sprintf("offsets from %d on are in this segment and in the next one, which begins at %d; brokers read them from "+
+			Message: fmt.Sprintf("offsets from %d on are in this segment and in the next one, which begins at %d; brokers "+
+				"read them from "+
 				"the next one", max(crossing.base, b.seg.base), b.seg.base),
 			Related: []Place{b.place()}})
 	}
@@ -246,8 +250,10 @@ func (o *offsetOrder) misnamed(b placed) {
 	if o.started && o.prev.next == b.base {
 		why = ", where the segment before ends"
 	}
-	o.found(b, Finding{Code: "segment-name", Place: b.place(), from: min(b.base, b.seg.base), until: max(b.next, b.seg.base+1),
-		Message:  fmt.Sprintf("the segment is named %d, but begins at offset %d%s; look-ups near its beginning go wrong", b.seg.base, b.base, why),
+	o.found(b, Finding{Code: "segment-name", Place: b.place(), from: min(b.base, b.seg.base),
+		until: max(b.next, b.seg.base+1),
+		Message: fmt.Sprintf("the segment is named %d, but begins at offset %d%s; look-ups near its beginning go wrong",
+			b.seg.base, b.base, why),
 		Evidence: []Evidence{{"base offset in the name", itoa(b.base), itoa(b.seg.base)}}})
 }
 
@@ -262,7 +268,8 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 		o.wrongBase(c, next.base-c.length(), next)
 	case next.base == want && next.next == c.base:
 		o.found(c, Finding{Code: "offset-order", Place: next.place(), from: next.base, until: c.next,
-			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base, c.next-1),
+			Message: fmt.Sprintf("the batches %d–%d and %d–%d stand in the wrong order", next.base, next.next-1, c.base,
+				c.next-1),
 			Related: []Place{c.place()}})
 		o.accept(c)
 		o.prev.next = next.base // so that the next one, which comes now, is taken as it is
@@ -289,7 +296,8 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	}
 }
 
-// confirm looks at the batch behind one whose offsets went back: if it is below the one before too, that one was too high.
+// confirm looks at the batch behind one whose offsets went back: if it is below the one before too, that one was too
+// high.
 func (o *offsetOrder) confirm(b *format.Batch) {
 	if b.Pos == o.visibleAt.pos {
 		return
@@ -297,13 +305,14 @@ func (o *offsetOrder) confirm(b *format.Batch) {
 	if b.BaseOffset >= o.visibleAt.next && b.BaseOffset < o.doubted.next {
 		f := o.visible
 		f.Place, f.Related = o.doubted.place(), []Place{o.visibleAt.place()}
-		f.Message = fmt.Sprintf("the batch begins at offset %d, but those behind it at %d and %d", o.doubted.base, o.visibleAt.base, b.BaseOffset)
+		f.Message = fmt.Sprintf("the batch begins at offset %d, but those behind it at %d and %d", o.doubted.base,
+			o.visibleAt.base, b.BaseOffset)
 	}
 	o.visible = nil
 }
 
-// ends reports whether a witness says that the log ended at the offset behind c: the name of the next segment, or a producer
-// snapshot that was taken there.
+// ends reports whether a witness says that the log ended at the offset behind c: the name of the next segment, or a
+// producer snapshot that was taken there.
 func (o *offsetOrder) ends(c placed, offset int64) bool {
 	if next := c.seg.dir.Next; next != nil {
 		return next.Base == offset
@@ -336,7 +345,8 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 	case o.outlierFinding != nil && c.base == o.missing:
 		o.exchanged(c)
 	case c.same(&prev):
-		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; consumers get its records twice",
+		o.found(c, Finding{Code: "batch-repeated", Place: c.place(), Message: "the batch is a copy of the one before; " +
+			"consumers get its records twice",
 			Related: []Place{prev.place()}})
 	case next == nil && !c.same(&prev) && o.ends(c, want+c.length()):
 		o.wrongBase(c, want, nil)
@@ -347,7 +357,8 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.high = c.base
 		o.accept(c)
 	default:
-		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: min(c.base, want), until: max(c.next, want+c.length()),
+		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: min(c.base, want),
+			until:    max(c.next, want+c.length()),
 			Message:  fmt.Sprintf("offsets go back from %d to %d", want-1, c.base),
 			Evidence: []Evidence{{"base offset", itoa(want) + " or more", itoa(c.base)}},
 			Related:  []Place{prev.place()}})
@@ -362,7 +373,8 @@ func (o *offsetOrder) exchanged(c placed) {
 	f := o.outlierFinding
 	f.Code, f.Evidence = "offset-order", nil
 	f.Place = o.outlier.place()
-	f.Message = fmt.Sprintf("the batches %d–%d and %d–%d have changed places", o.outlier.base, o.outlier.next-1, c.base, c.next-1)
+	f.Message = fmt.Sprintf("the batches %d–%d and %d–%d have changed places", o.outlier.base, o.outlier.next-1, c.base,
+		c.next-1)
 	f.Related = []Place{c.place()}
 	f.until = max(f.until, o.prev.next+1)
 	o.outlierFinding = nil
@@ -374,7 +386,8 @@ func (o *offsetOrder) exchanged(c placed) {
 
 // wrongLast: b ends where its count says, since what follows begins there: next, or if that is nil, a snapshot.
 func (o *offsetOrder) wrongLast(b placed, end int64, next *placed) {
-	f := Finding{Code: "batch-last-offset", Place: b.seg.place(b.pos, b.size, b.base, end-1), from: b.base, until: max(b.next, end),
+	f := Finding{Code: "batch-last-offset", Place: b.seg.place(b.pos, b.size, b.base, end-1), from: b.base,
+		until:    max(b.next, end),
 		Message:  fmt.Sprintf("the batch ends at offset %d by its header, but has %d records and ", b.next-1, b.count),
 		Evidence: []Evidence{{"last offset", itoa(end - 1), itoa(b.next - 1)}}}
 	if next != nil {
@@ -386,15 +399,18 @@ func (o *offsetOrder) wrongLast(b placed, end int64, next *placed) {
 	o.found(b, f)
 }
 
-// wrongBase: the batches on both sides leave room for c at another offset than it says. next is nil if it is the last batch.
+// wrongBase: the batches on both sides leave room for c at another offset than it says. next is nil if it is the last
+// batch.
 func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	var related []Place
 	if next != nil {
 		related = []Place{next.place()}
 	}
-	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want, want+c.length()-1),
+	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want,
+		want+c.length()-1),
 		from: min(want, c.base), until: max(want+c.length(), c.next),
-		Message: fmt.Sprintf("the base offset is %d, but what comes before and behind leaves just %d–%d for these records; the checksum leaves "+
+		Message: fmt.Sprintf("the base offset is %d, but what comes before and behind leaves just %d–%d for these "+
+			"records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
 		Related:  related})
@@ -403,11 +419,12 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	o.accept(c)
 }
 
-// gap: the offsets from want up to b are missing. Where the index of a segment shows that its log once reached further, the
-// place is where that log ends now.
+// gap: the offsets from want up to b are missing. Where the index of a segment shows that its log once reached further,
+// the place is where that log ends now.
 func (o *offsetOrder) gap(want int64, b placed) {
 	f := Finding{Code: "offset-gap", Place: b.place(), Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
-		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing shows that the log "+
+		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing "+
+			"shows that the log "+
 			"cleaner took them", b.base)}
 	var short *segment
 	switch {

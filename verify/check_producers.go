@@ -59,8 +59,10 @@ func (x *producerFollower) batch(seg *segment, b *format.Batch) {
 		delete(x.began, b.ProducerID)
 	}
 	if errors.Is(x.p.eventErr, format.ErrTxnState) {
-		x.p.found(seg, Finding{Code: "transaction-state", Place: at(seg.log.Rel, b), Producer: new(b.ProducerID), logPos: b.Pos,
-			Message: fmt.Sprintf("producer %d writes outside of its transaction, which is open since offset %d; a broker that reads this does not load "+
+		x.p.found(seg, Finding{Code: "transaction-state", Place: at(seg.log.Rel, b), Producer: new(b.ProducerID),
+			logPos: b.Pos,
+			Message: fmt.Sprintf("producer %d writes outside of its transaction, which is open since offset %d; a broker "+
+				"that reads this does not load "+
 				"the partition", b.ProducerID, event.Before.CurrentTxnFirstOffset)})
 		return
 	}
@@ -77,7 +79,8 @@ func (x *producerFollower) batch(seg *segment, b *format.Batch) {
 func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.ProducerEvent) {
 	if event.Issue == format.ProducerMarkerWithoutTxn {
 		if event.Known {
-			x.found(seg, b, "marker-without-transaction", "the marker ends no transaction, which is normal if the transaction wrote nothing to this partition",
+			x.found(seg, b, "marker-without-transaction", "the marker ends no transaction, which is normal if the "+
+				"transaction wrote nothing to this partition",
 				Evidence{})
 		}
 		return
@@ -94,28 +97,37 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 	x.alone[b.ProducerID] = nextBatch{before.ProducerEpoch, format.IncrementSequence(want, b.LastOffsetDelta+1)}
 	switch event.Issue {
 	case format.ProducerSequenceGap:
-		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what lies between was never stored, or is lost", b.ProducerID,
+		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what lies between was never stored, or is lost",
+			b.ProducerID,
 			before.LastSequence, b.BaseSequence)
 		if b.BaseSequence <= before.LastSequence {
-			message = fmt.Sprintf("producer %d comes with sequence %d, though all up to %d is there already: a duplicate was stored", b.ProducerID,
+			message = fmt.Sprintf("producer %d comes with sequence %d, though all up to %d is there already: a duplicate "+
+				"was stored", b.ProducerID,
 				b.BaseSequence, before.LastSequence)
 		}
-		x.found(seg, b, "producer-sequence", message, Evidence{"base sequence", strconv.Itoa(int(want)), strconv.Itoa(int(b.BaseSequence))})
+		x.found(seg, b, "producer-sequence", message, Evidence{"base sequence", strconv.Itoa(int(want)),
+			strconv.Itoa(int(b.BaseSequence))})
 	case format.ProducerSequenceStart:
-		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes from epoch %d to %d with sequence %d; a new epoch begins with 0", b.ProducerID,
-			before.ProducerEpoch, b.ProducerEpoch, b.BaseSequence), Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)),
+		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes from epoch %d to %d with sequence %d; a new epoch "+
+			"begins with 0", b.ProducerID,
+			before.ProducerEpoch, b.ProducerEpoch, b.BaseSequence), Evidence{"producer epoch",
+			strconv.Itoa(int(before.ProducerEpoch)),
 			strconv.Itoa(int(b.ProducerEpoch))})
 	case format.ProducerEpochBack:
-		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes back from epoch %d to %d; a broker would have fenced it", b.ProducerID,
-			before.ProducerEpoch, b.ProducerEpoch), Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)) + " or more",
+		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes back from epoch %d to %d; a broker would have "+
+			"fenced it", b.ProducerID,
+			before.ProducerEpoch, b.ProducerEpoch), Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)) +
+			" or more",
 			strconv.Itoa(int(b.ProducerEpoch))})
 	default:
-		x.found(seg, b, "producer-epoch", fmt.Sprintf("the coordinator epoch of producer %d's marker goes back", b.ProducerID), Evidence{})
+		x.found(seg, b, "producer-epoch", fmt.Sprintf("the coordinator epoch of producer %d's marker goes back",
+			b.ProducerID), Evidence{})
 	}
 }
 
 func (x *producerFollower) found(seg *segment, b *format.Batch, code, message string, evidence Evidence) {
-	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, Producer: new(b.ProducerID), logPos: b.Pos, since: x.p.event.Before.LastOffset}
+	f := Finding{Code: code, Place: at(seg.log.Rel, b), Message: message, Producer: new(b.ProducerID), logPos: b.Pos,
+		since: x.p.event.Before.LastOffset}
 	if evidence.Name != "" {
 		f.Evidence = []Evidence{evidence}
 	}
@@ -136,11 +148,13 @@ func (x *producerFollower) finish() {
 			where.place = inFile(x.p.segments[0].log.Rel, -1, -1)
 		}
 		where.place.FirstOffset, where.place.LastOffset = e.CurrentTxnFirstOffset, max(e.LastOffset, e.CurrentTxnFirstOffset)
-		message := fmt.Sprintf("producer %d has had a transaction open since offset %d", e.ProducerID, e.CurrentTxnFirstOffset)
+		message := fmt.Sprintf("producer %d has had a transaction open since offset %d", e.ProducerID,
+			e.CurrentTxnFirstOffset)
 		if age := x.p.driver.opts.Now.UnixMilli() - e.TimestampMs; e.TimestampMs >= 0 && age > 0 {
 			message += ", last written to " + render.Duration(age) + " ago"
 		}
-		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, Producer: new(e.ProducerID), logPos: where.place.Pos,
+		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, Producer: new(e.ProducerID),
+			logPos:  where.place.Pos,
 			Message: message + "; read_committed consumers stop there until it ends",
 			Next:    x.abortCommand(e.CurrentTxnFirstOffset)})
 	}
@@ -148,6 +162,7 @@ func (x *producerFollower) finish() {
 
 // abortCommand is how an operator ends a transaction that hangs.
 func (x *producerFollower) abortCommand(offset int64) string {
-	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic %s --partition %d --start-offset %d",
+	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic %s --partition %d "+
+		"--start-offset %d",
 		quote(x.p.dir.Topic), x.p.dir.Partition, offset)
 }

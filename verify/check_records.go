@@ -41,8 +41,8 @@ type recordFacts struct {
 	err          error
 }
 
-// readRecords reads the records of b into w.facts. A compressed message of magic 0 or 1 learns from them which offset it
-// begins with and how many messages it holds.
+// readRecords reads the records of b into w.facts. A compressed message of magic 0 or 1 learns from them which offset
+// it begins with and how many messages it holds.
 func (w *worker) readRecords(b *format.Batch) {
 	defer w.reader.Release() // another worker may wait to read a very large batch
 	f := &w.facts
@@ -96,7 +96,8 @@ func lookAtRecords(p *batchPass) {
 		return
 	}
 	if errors.Is(f.err, format.ErrTooLarge) {
-		p.run.notRead = append(p.run.notRead, fmt.Errorf("the batch at byte %d: %w; raise --max-batch-bytes to read it", b.Pos, f.err))
+		p.run.notRead = append(p.run.notRead, fmt.Errorf("the batch at byte %d: %w; raise --max-batch-bytes to read it",
+			b.Pos, f.err))
 		return
 	}
 	if !b.Plausible() && (!b.Legacy() || b.Codec() > format.CodecLZ4) {
@@ -108,15 +109,18 @@ func lookAtRecords(p *batchPass) {
 		return
 	case f.badOffset >= 0:
 		p.found(Finding{Code: "record-offset", Place: p.place(),
-			Message: fmt.Sprintf("a record has offset %d, which is not between its batch's first and last offset or not above that of "+
+			Message: fmt.Sprintf("a record has offset %d, which is not between its batch's first and last offset or not "+
+				"above that of "+
 				"the record before", f.badOffset),
-			Evidence: []Evidence{{"record offset", fmt.Sprintf("%d to %d, rising", b.BaseOffset, b.LastOffset), itoa(f.badOffset)}}})
+			Evidence: []Evidence{{"record offset", fmt.Sprintf("%d to %d, rising", b.BaseOffset, b.LastOffset),
+				itoa(f.badOffset)}}})
 	case f.badCRC >= 0:
 		p.found(Finding{Code: "record-crc-mismatch", Place: p.place(),
 			Message:  fmt.Sprintf("the message of offset %d inside the compressed one does not match its checksum", f.badCRC),
 			Evidence: []Evidence{{"message", "a matching CRC-32", "another one, at offset " + itoa(f.badCRC)}}})
 	case f.control != nil:
-		p.found(Finding{Code: "control-record", Place: p.place(), Message: "the control record cannot be read: " + reason(f.control)})
+		p.found(Finding{Code: "control-record", Place: p.place(), Message: "the control record cannot be read: " +
+			reason(f.control)})
 	}
 	lookAtTimestamps(p, f)
 }
@@ -140,7 +144,8 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 		}
 		message = "the " + codec + " data cannot be decompressed, though the checksum of the batch holds: " + why
 		if b.Magic == 1 && e.What == "lz4 header checksum" {
-			message += "; clients of Kafka before 0.10 wrote such a checksum (KAFKA-3160), which is read in messages of magic 0 only"
+			message += "; clients of Kafka before 0.10 wrote such a checksum (KAFKA-3160), which is read in messages of " +
+				"magic 0 only"
 		}
 	}
 	finding := Finding{Code: code, Place: p.place(), Message: message + "; consumers stop here"}
@@ -158,7 +163,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// lookAtTimestamps compares the header's largest timestamp with the records', and looks for units other than milliseconds.
+// lookAtTimestamps compares the header's largest timestamp with the records', and looks for units other than
+// milliseconds.
 func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	b := p.batch
 	if f.n == 0 {
@@ -166,7 +172,8 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	}
 	if b.TimestampType() == format.CreateTime && f.maxTimestamp != b.MaxTimestamp {
 		p.found(Finding{Code: "batch-max-timestamp", Place: p.place(),
-			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; look-ups by time and "+
+			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; look-ups "+
+				"by time and "+
 				"retention go by the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
 			Evidence: []Evidence{{"max timestamp", itoa(f.maxTimestamp), itoa(b.MaxTimestamp)}}})
 		return
@@ -179,17 +186,20 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	} else if unit := oddUnit(f.maxTimestamp); unit != "" {
 		timestampFinding(p, "timestamp-unit", f.maxOffset, f.maxTimestamp, "is a time of our days in "+unit)
 	} else if now := p.opts.Now.UnixMilli(); f.maxTimestamp > now {
-		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "lies in the future: until then no retention by time deletes the "+
+		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "lies in the future: until then no retention "+
+			"by time deletes the "+
 			"segment or those behind it")
 	}
 }
 
 func timestampFinding(p *batchPass, code string, offset, timestampMs int64, why string) {
-	p.found(Finding{Code: code, Place: p.place(), Message: fmt.Sprintf("the timestamp of record %d, %d (%s), %s", offset, timestampMs,
+	p.found(Finding{Code: code, Place: p.place(), Message: fmt.Sprintf("the timestamp of record %d, %d (%s), %s", offset,
+		timestampMs,
 		instant(timestampMs), why), Evidence: []Evidence{{"timestamp", "", itoa(timestampMs)}}})
 }
 
-// oddUnit guesses the unit of a timestamp that makes no sense in milliseconds but falls into the years 2001 to 2100 in another.
+// oddUnit guesses the unit of a timestamp that makes no sense in milliseconds but falls into the years 2001 to 2100 in
+// another.
 func oddUnit(timestamp int64) string {
 	const from, to = 1_000_000_000, 4_102_444_800 // in seconds
 	switch {

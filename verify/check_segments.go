@@ -46,22 +46,26 @@ func lookForLostLogs(p *partition) {
 				name.Sibling(format.KindLog), -1, -1), files
 			finding.FirstOffset, finding.LastOffset = g.FirstOffset, g.LastOffset
 			finding.Severity = Damage
-			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing", g.FirstOffset, g.LastOffset)
+			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing",
+				g.FirstOffset, g.LastOffset)
 		}
 		if to, lost := p.lostStart(f); lost {
 			finding.Severity, finding.FirstOffset, finding.LastOffset = Damage, name.Base, to-1
-			finding.Message = fmt.Sprintf("the log is not there, though its index has entries: offsets %d to %d are lost; what retention deletes is "+
+			finding.Message = fmt.Sprintf("the log is not there, though its index has entries: offsets %d to %d are lost; "+
+				"what retention deletes is "+
 				"renamed, the log first", name.Base, to-1)
 		}
 		p.found(nil, finding)
 	}
 }
 
-// lostStart reports whether an index without a log lies before the first segment of a broker that has stopped and has entries, and where the
-// log begins now. A retention that was interrupted leaves the log as .deleted; beside a broker that runs a copy may have missed it.
+// lostStart reports whether an index without a log lies before the first segment of a broker that has stopped and has
+// entries, and where the log begins now. A retention that was interrupted leaves the log as .deleted; beside a broker
+// that runs a copy may have missed it.
 func (p *partition) lostStart(f *logdir.File) (to int64, lost bool) {
 	name := f.Name
-	if p.shutdown != cleanShutdown || len(p.segments) == 0 || name.Base >= p.segments[0].base || p.dir.FileNamed(name.Sibling(format.KindLog)+".deleted") != nil {
+	if p.shutdown != cleanShutdown || len(p.segments) == 0 || name.Base >= p.segments[0].base ||
+		p.dir.FileNamed(name.Sibling(format.KindLog)+".deleted") != nil {
 		return 0, false
 	}
 	index := p.dir.FileNamed(name.Sibling(format.KindOffsetIndex))
@@ -91,8 +95,9 @@ func (s *segment) sibling(kind format.Kind) string {
 	return s.log.Rel[:len(s.log.Rel)-len(s.log.Name.Raw)] + s.log.Name.Sibling(kind)
 }
 
-// beyond notes that an index shows the log to have reached at least to the offset. In the last segment that is a finding; in
-// others there may be a gap in the offsets that names it, which is known when all segments were seen (lostEnds).
+// beyond notes that an index shows the log to have reached at least to the offset. In the last segment that is a
+// finding; in others there may be a gap in the offsets that names it, which is known when all segments were seen
+// (lostEnds).
 func (s *segment) beyond(offset int64, place Place) {
 	s.cut = true
 	s.reached = max(s.reached, offset)
@@ -108,14 +113,16 @@ func (s *segment) beyond(offset int64, place Place) {
 
 // endMissing reports that the segment once went on.
 func (s *segment) endMissing(severity Severity) {
-	s.part.found(s, Finding{Code: "log-end-missing", Severity: severity, Place: s.place(s.size, 0, s.nextOffset, s.reached),
+	s.part.found(s, Finding{Code: "log-end-missing", Severity: severity, Place: s.place(s.size, 0, s.nextOffset,
+		s.reached),
 		Related: slices.Clone(s.witnesses), logPos: s.size,
-		Message:  fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset, s.reached),
+		Message: fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset,
+			s.reached),
 		Evidence: []Evidence{{"last offset", itoa(s.reached), itoa(s.nextOffset - 1)}}})
 }
 
-// lostEnds reports the closed segments whose indexes go on behind their logs, unless a gap in the offsets names them: where the
-// log cleaner was a gap says nothing, but the cleaner writes the indexes together with the log.
+// lostEnds reports the closed segments whose indexes go on behind their logs, unless a gap in the offsets names them:
+// where the log cleaner was a gap says nothing, but the cleaner writes the indexes together with the log.
 func (p *partition) lostEnds() {
 	gaps := map[int64]bool{}
 	for _, f := range p.findings {

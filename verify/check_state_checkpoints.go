@@ -9,9 +9,9 @@ import (
 	"kseg/state"
 )
 
-// checkCheckpoints looks at the four offset checkpoints of a log directory, and holds each line against the log that it is about.
-// A broker writes them every few seconds, so that after a crash they lag behind; after a clean stop the recovery point
-// is the end of the log.
+// checkCheckpoints looks at the four offset checkpoints of a log directory, and holds each line against the log that it
+// is about. A broker writes them every few seconds, so that after a crash they lag behind; after a clean stop the
+// recovery point is the end of the log.
 var checkCheckpoints = Check{
 	Name:  "offset-checkpoints",
 	Group: "state",
@@ -31,7 +31,8 @@ var checkCheckpoints = Check{
 	LogDir:    lookAtCheckpointFiles,
 }
 
-// unreadableCheckpoint is how bad it is that a checkpoint cannot be read, and what a broker then does. All were seen with 4.4.0.
+// unreadableCheckpoint is how bad it is that a checkpoint cannot be read, and what a broker then does. All were seen
+// with 4.4.0.
 func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
 	switch throws := format.Throws(err); {
 	case throws == format.IOException:
@@ -82,7 +83,8 @@ func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicP
 	for _, e := range c.Content.Entries {
 		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] {
 			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
-				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time", e.Topic, e.Partition)}
+				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time",
+					e.Topic, e.Partition)}
 			l.found(f)
 		}
 	}
@@ -105,8 +107,8 @@ type checkpointLine struct {
 	offset int64
 }
 
-// line is what the checkpoint of that kind says of the partition. If a file that is there does not list it after a clean stop,
-// that is reported.
+// line is what the checkpoint of that kind says of the partition. If a file that is there does not list it after a
+// clean stop, that is reported.
 func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	c, e, ok := p.entry(kind)
 	if ok && p.madeAfter(c.File) {
@@ -118,13 +120,14 @@ func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	always := kind == format.KindRecoveryPointCheckpoint || kind == format.KindReplicationOffsetCheckpoint
 	if c != nil && always && p.shutdown == cleanShutdown && p.whole() {
 		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1), logPos: -1,
-			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0", p.dir.Topic, p.dir.Partition)})
+			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0",
+				p.dir.Topic, p.dir.Partition)})
 	}
 	return checkpointLine{}, false
 }
 
-// madeAfter reports whether the partition is younger than a checkpoint beside a broker that runs: then the line is of a topic of the
-// same name, which was deleted.
+// madeAfter reports whether the partition is younger than a checkpoint beside a broker that runs: then the line is of a
+// topic of the same name, which was deleted.
 func (p *partition) madeAfter(checkpoint *logdir.File) bool {
 	made := p.dir.File(format.KindPartitionMetadata)
 	return made != nil && made.ModTime.After(checkpoint.ModTime) && p.dir.Parent.BrokerRuns()
@@ -132,7 +135,8 @@ func (p *partition) madeAfter(checkpoint *logdir.File) bool {
 
 // found reports that the line does not fit a range of offsets.
 func (c *checkpointLine) found(code string, severity Severity, first, last int64, want, message string) {
-	c.p.found(nil, Finding{Code: code, Severity: severity, Place: Place{c.file, c.pos, c.length, first, last}, Message: message, logPos: -1,
+	c.p.found(nil, Finding{Code: code, Severity: severity, Place: Place{c.file, c.pos, c.length, first, last},
+		Message: message, logPos: -1,
 		since: max(first, 0), Evidence: []Evidence{{"offset", want, itoa(c.offset)}}})
 }
 
@@ -161,7 +165,8 @@ func lookAtLines(p *partition, end int64) {
 	if c, ok := p.line(format.KindCleanerOffsetCheckpoint); ok && len(p.segments) > 0 {
 		if active := p.segments[len(p.segments)-1].base; c.offset > active {
 			c.found("cleaner-offset-range", Note, active, c.offset-1, "at most "+itoa(active),
-				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at %d; a broker begins anew",
+				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at "+
+					"%d; a broker begins anew",
 					c.offset, active))
 		}
 	}
@@ -186,7 +191,8 @@ func lookAtCheckpointAlone(p *partition) {
 
 // lost is how bad it is that the log ends, though it must have gone on: a crash takes what is above the high watermark.
 func (p *partition) lost(end int64) Severity {
-	if _, hw, ok := p.entry(format.KindReplicationOffsetCheckpoint); ok && hw.Offset <= end && p.shutdown == uncleanShutdown {
+	if _, hw, ok := p.entry(format.KindReplicationOffsetCheckpoint); ok && hw.Offset <= end &&
+		p.shutdown == uncleanShutdown {
 		return Warning
 	}
 	return Damage
@@ -201,7 +207,8 @@ func lookAtRecoveryPoint(p *partition, end int64) {
 			fmt.Sprintf("all below offset %d was on the disk by this file, but the log ends at %d", c.offset, end))
 	case p.shutdown == cleanShutdown && c.offset < end:
 		c.found("recovery-point-not-end", Note, c.offset, end-1, itoa(end),
-			fmt.Sprintf("the broker stopped cleanly, and then the recovery point is the end of the log, %d; log and checkpoint are not of the same time", end))
+			fmt.Sprintf("the broker stopped cleanly, and then the recovery point is the end of the log, %d; log and "+
+				"checkpoint are not of the same time", end))
 	}
 }
 
@@ -213,11 +220,13 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		return 0
 	case c.offset > end:
 		c.found("log-start-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
-			fmt.Sprintf("the log is said to start at offset %d, but ends at %d; a broker deletes all of it and begins an empty one", c.offset, end))
+			fmt.Sprintf("the log is said to start at offset %d, but ends at %d; a broker deletes all of it and begins an "+
+				"empty one", c.offset, end))
 		return 0
 	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
-			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, and lists only logs that start "+
+			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, "+
+				"and lists only logs that start "+
 				"behind it", c.offset, start))
 	}
 	return c.offset
@@ -243,11 +252,12 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 }
 
 // beyondEnd are the findings each of which says that the log once was longer.
-var beyondEnd = map[string]bool{"recovery-point-beyond-end": true, "high-watermark-beyond-end": true, "snapshot-beyond-end": true,
+var beyondEnd = map[string]bool{"recovery-point-beyond-end": true, "high-watermark-beyond-end": true,
+	"snapshot-beyond-end":     true,
 	"leader-epoch-beyond-end": true}
 
-// joinLostEnd makes one finding of several files that agree in that the log was longer: then it is the log that is wrong. A
-// single one may be wrong itself.
+// joinLostEnd makes one finding of several files that agree in that the log was longer: then it is the log that is
+// wrong. A single one may be wrong itself.
 func joinLostEnd(p *partition, end int64) {
 	var witnesses []*Finding
 	for _, f := range p.findings {
@@ -269,7 +279,8 @@ func joinLostEnd(p *partition, end int64) {
 		f.absorb(w)
 	}
 	f.Place = seg.place(seg.size, 0, end, most)
-	f.Message = fmt.Sprintf("the log ends at offset %d, but %d files say that it went on to %d: the end is lost", end, len(witnesses), most)
+	f.Message = fmt.Sprintf("the log ends at offset %d, but %d files say that it went on to %d: the end is lost", end,
+		len(witnesses), most)
 	f.Evidence = []Evidence{{"last offset", itoa(most), itoa(end - 1)}}
 	p.findings = slices.DeleteFunc(p.findings, func(f *Finding) bool { return beyondEnd[f.Code] })
 	p.found(seg, f)

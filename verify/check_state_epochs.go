@@ -8,8 +8,9 @@ import (
 	"kseg/logdir"
 )
 
-// checkEpochFile looks at the leader-epoch-checkpoint, and holds it against the leader epochs of the batches. That the file
-// does not cover a batch is no contradiction: it is cut when records are deleted, and begins anew where it was lost.
+// checkEpochFile looks at the leader-epoch-checkpoint, and holds it against the leader epochs of the batches. That the
+// file does not cover a batch is no contradiction: it is cut when records are deleted, and begins anew where it was
+// lost.
 var checkEpochFile = Check{
 	Name:  "leader-epoch-file",
 	Group: "state",
@@ -18,7 +19,8 @@ var checkEpochFile = Check{
 		{"leader-epoch-missing", Warning, "there is no leader-epoch-checkpoint"},
 		{"leader-epoch-file-order", Warning, "the entries of a leader-epoch-checkpoint go back"},
 		{"leader-epoch-beyond-end", Warning, "a leader epoch begins behind the end of the log"},
-		{"leader-epoch-contradiction", Warning, "the leader epoch of a batch is another than that of the leader-epoch-checkpoint"},
+		{"leader-epoch-contradiction", Warning, "the leader epoch of a batch is another than that of the " +
+			"leader-epoch-checkpoint"},
 		{"leader-epoch-below-start", Note, "the leader-epoch-checkpoint begins below the first segment"},
 	},
 	Follow: func(p *partition) follower { return newEpochFile(p) },
@@ -66,7 +68,8 @@ func newEpochFile(p *partition) *epochFile {
 	if i := epochs.OutOfOrder(); i >= 0 {
 		e, before := epochs.Entries[i], epochs.Entries[i-1]
 		p.found(nil, Finding{Code: "leader-epoch-file-order", Place: x.place(&e), logPos: -1,
-			Message: fmt.Sprintf("epoch %d from offset %d on stands behind epoch %d from offset %d on; a broker drops the entries before that conflict with it",
+			Message: fmt.Sprintf("epoch %d from offset %d on stands behind epoch %d from offset %d on; a broker drops the "+
+				"entries before that conflict with it",
 				e.Epoch, e.StartOffset, before.Epoch, before.StartOffset),
 			Evidence: []Evidence{{"epoch and start offset", fmt.Sprintf("above %d and %d", before.Epoch, before.StartOffset),
 				fmt.Sprintf("%d and %d", e.Epoch, e.StartOffset)}}})
@@ -100,7 +103,8 @@ func (x *epochFile) batch(seg *segment, b *format.Batch) {
 	if x.epochs = true; len(x.entries) == 0 {
 		return
 	}
-	if x.at >= 0 && b.BaseOffset < x.entries[x.at].StartOffset || x.at+1 < len(x.entries) && b.LastOffset >= x.entries[x.at+1].StartOffset {
+	if x.at >= 0 && b.BaseOffset < x.entries[x.at].StartOffset || x.at+1 < len(x.entries) &&
+		b.LastOffset >= x.entries[x.at+1].StartOffset {
 		x.at = sort.Search(len(x.entries), func(i int) bool { return x.entries[i].StartOffset > b.BaseOffset }) - 1
 	}
 	covered := x.at >= 0
@@ -118,8 +122,8 @@ func (x *epochFile) batch(seg *segment, b *format.Batch) {
 	}
 }
 
-// blame is the entry that is wrong if the epoch of a batch is right: the one of that epoch, if it begins too late, else the one that
-// covers the batch.
+// blame is the entry that is wrong if the epoch of a batch is right: the one of that epoch, if it begins too late, else
+// the one that covers the batch.
 func (x *epochFile) blame(epoch int32) int {
 	i := sort.Search(len(x.entries), func(i int) bool { return x.entries[i].Epoch >= epoch })
 	if i < len(x.entries) && x.entries[i].Epoch == epoch && i > x.at {
@@ -134,7 +138,8 @@ func (x *epochFile) disagree(d disagreement) {
 	}
 }
 
-// settle decides who is wrong in the batches that disagreed: a batch that stands alone among others that agree, else the file.
+// settle decides who is wrong in the batches that disagreed: a batch that stands alone among others that agree, else
+// the file.
 func (x *epochFile) settle(follows bool) {
 	if x.runs == 0 {
 		return
@@ -152,7 +157,8 @@ func (x *epochFile) settle(follows bool) {
 		covering := &x.entries[first.cover]
 		seg = first.seg
 		f.Place, f.logPos, f.Related = first.place, first.place.Pos, []Place{x.place(covering)}
-		f.Message = fmt.Sprintf("the leader epoch is %d, but by the leader-epoch-checkpoint and the batches around it is %d; the checksum leaves out this field",
+		f.Message = fmt.Sprintf("the leader epoch is %d, but by the leader-epoch-checkpoint and the batches around it is "+
+			"%d; the checksum leaves out this field",
 			first.epoch, covering.Epoch)
 		f.Evidence = []Evidence{{"leader epoch", itoa(int64(covering.Epoch)), itoa(int64(first.epoch))}}
 	}
@@ -176,7 +182,8 @@ func (x *epochFile) finish() {
 	if start, ok := x.p.start(); ok && x.entries[0].StartOffset < start && x.p.inUse() && !x.p.tiered() {
 		e := &x.entries[0]
 		x.p.found(nil, Finding{Code: "leader-epoch-below-start", Place: x.place(e), logPos: -1, since: e.StartOffset,
-			Message: fmt.Sprintf("epoch %d begins at offset %d, but the log begins at %d; a broker cuts this file when it deletes a segment", e.Epoch,
+			Message: fmt.Sprintf("epoch %d begins at offset %d, but the log begins at %d; a broker cuts this file when it "+
+				"deletes a segment", e.Epoch,
 				e.StartOffset, start)})
 	}
 	end, ok := x.p.end()
@@ -185,7 +192,8 @@ func (x *epochFile) finish() {
 			place := x.place(e)
 			place.FirstOffset, place.LastOffset = end, e.StartOffset-1
 			x.p.found(nil, Finding{Code: "leader-epoch-beyond-end", Place: place, logPos: -1, since: end,
-				Message: fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d; a broker drops the entry at its next start", e.Epoch,
+				Message: fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d; a broker drops the entry at its "+
+					"next start", e.Epoch,
 					e.StartOffset, end)})
 			return
 		}
@@ -197,7 +205,8 @@ func (x *epochFile) missing() {
 	if !x.p.whole() || !x.p.inUse() || len(x.p.dir.All()) == 0 {
 		return
 	}
-	f := Finding{Code: "leader-epoch-missing", Severity: Note, Place: inFile(x.p.path(format.KindLeaderEpochCheckpoint.Info().Name), -1, -1), logPos: -1,
+	f := Finding{Code: "leader-epoch-missing", Severity: Note,
+		Place: inFile(x.p.path(format.KindLeaderEpochCheckpoint.Info().Name), -1, -1), logPos: -1,
 		Message: "there is no such file; a follower cannot tell where its log leaves the leader's"}
 	if parent := x.p.dir.Parent; parent != nil && x.epochs && x.p.driver.dirState(parent).withEpochs > 0 {
 		f.Severity = Warning

@@ -14,8 +14,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// smallLogDir writes a log directory with one partition of one record, as a broker leaves it after a clean stop. The record was
-// deleted by a request, so that the log start is known.
+// smallLogDir writes a log directory with one partition of one record, as a broker leaves it after a clean stop. The
+// record was deleted by a request, so that the log start is known.
 func smallLogDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,20 +35,22 @@ func smallLogDir(t *testing.T) string {
 	return dir
 }
 
-// invisible says why a change of a state file cannot be seen: what it says now could be true as well. It is "" if the change must
-// be found.
+// invisible says why a change of a state file cannot be seen: what it says now could be true as well. It is "" if the
+// change must be found.
 func invisible(file string, before, after []byte) string {
 	switch filepath.Base(file) {
 	case "meta.properties":
 		return invisibleProperty(before, after)
 	case "partition.metadata":
 		m, err := format.DecodePartitionMetadata(after)
-		if id := m.TopicID; err == nil && string(after) == "version: 0\ntopic_id: "+id.String() && id[6]>>4 == 4 && id[8]>>6 == 2 {
+		if id := m.TopicID; err == nil && string(after) == "version: 0\ntopic_id: "+id.String() && id[6]>>4 == 4 &&
+			id[8]>>6 == 2 {
 			return "a topic id that could be one, and no other partition of the topic"
 		}
 	case ".kafka_cleanshutdown":
 		text, _ := strings.CutPrefix(string(after), `{"version":0,"brokerEpoch":`)
-		if epoch, err := strconv.Atoi(strings.TrimSuffix(text, "}")); err == nil && string(after) == fmt.Sprintf(`{"version":0,"brokerEpoch":%d}`, epoch) {
+		if epoch, err := strconv.Atoi(strings.TrimSuffix(text, "}")); err == nil &&
+			string(after) == fmt.Sprintf(`{"version":0,"brokerEpoch":%d}`, epoch) {
 			return "a broker epoch, which is nowhere else"
 		}
 	case "leader-epoch-checkpoint":
@@ -87,7 +89,8 @@ func invisibleProperty(before, after []byte) string {
 
 // Each flipped bit of a state file is reported, but for those that make it say something else that could be true.
 func TestEveryFlippedBitOfStateFiles(t *testing.T) {
-	for _, file := range []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint", "meta.properties",
+	for _, file := range []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint",
+		"meta.properties",
 		".kafka_cleanshutdown", "hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
@@ -128,23 +131,29 @@ func TestEveryFlippedBitOfSnapshot(t *testing.T) {
 	}
 }
 
-// Two epochs, of which the second began at the end of the log, "0 0" and "2 109". A flipped bit is reported, but for those of the
-// first start offset, which is cut where records are deleted, and those that make epoch 2 another one that no batch has.
+// Two epochs, of which the second began at the end of the log, "0 0" and "2 109". A flipped bit is reported, but for
+// those of the first start offset, which is cut where records are deleted, and those that make epoch 2 another one that
+// no batch has.
 func TestEveryFlippedBitOfEpochs(t *testing.T) {
 	t.Parallel()
 	dir := fixture.Dir(t, cleanData1+"/prices-0")
-	if unseen := everyFlip(t, dir, "leader-epoch-checkpoint", 1); !slices.Equal(unseen, []string{"6:0", "6:1", "6:2", "6:3", "8:0", "8:2"}) {
+	if unseen := everyFlip(t, dir, "leader-epoch-checkpoint", 1); !slices.Equal(unseen, []string{"6:0", "6:1", "6:2",
+		"6:3", "8:0", "8:2"}) {
 		t.Errorf("not seen: %v", unseen)
 	}
 }
 
 // FuzzStateFiles reads any bytes as any of the state files: no panic, and every position lies in the file.
 func FuzzStateFiles(f *testing.F) {
-	names := []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint", "meta.properties", ".kafka_cleanshutdown",
-		"hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata", "hello-0/00000000000000000001.snapshot", "__cluster_metadata-0/quorum-state",
+	names := []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint",
+		"meta.properties", ".kafka_cleanshutdown",
+		"hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata", "hello-0/00000000000000000001.snapshot",
+		"__cluster_metadata-0/quorum-state",
 		"__cluster_metadata-0/leader-epoch-checkpoint", "__cluster_metadata-0/00000000000000000001-0000000001.checkpoint"}
-	for i, content := range []string{"0\n1\nhello 0 1\n", "0\n", "0\n2\nhello 0 1\nhello 0 9999\n", "", "#\nnode.id=1\nversion=1\ncluster.id=x\n", "{}",
-		"0\n2\n0 0\n1 1\n", "version: 0\ntopic_id: 2kzhCdWMRGekhmxs3vSlmA", string(format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 1}})),
+	for i, content := range []string{"0\n1\nhello 0 1\n", "0\n", "0\n2\nhello 0 1\nhello 0 9999\n", "",
+		"#\nnode.id=1\nversion=1\ncluster.id=x\n", "{}",
+		"0\n2\n0 0\n1 1\n", "version: 0\ntopic_id: 2kzhCdWMRGekhmxs3vSlmA",
+		string(format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 1}})),
 		`{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0}`, "0\n1\n5 0\n",
 		string(fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{}}}))} {
 		f.Add(uint8(i), []byte(content))

@@ -9,8 +9,8 @@ import (
 	"kseg/state"
 )
 
-// checkIdentity looks at the files that say what a directory is: partition.metadata, meta.properties and the clean-shutdown
-// marker.
+// checkIdentity looks at the files that say what a directory is: partition.metadata, meta.properties and the
+// clean-shutdown marker.
 var checkIdentity = Check{
 	Name:  "identity",
 	Group: "state",
@@ -55,20 +55,24 @@ func lookAtPartitionMetadata(p *partition) {
 	}
 	p.odd(f, raw, "version: 0\ntopic_id: "+m.TopicID.String())
 	if !topicIDOfKafka(m.TopicID) {
-		p.found(nil, oddPlace(f.Rel, m.TopicIDLine.Pos, m.TopicIDLine.Len, "the topic id is no random UUID, as Kafka makes them"))
+		p.found(nil, oddPlace(f.Rel, m.TopicIDLine.Pos, m.TopicIDLine.Len, "the topic id is no random UUID, as Kafka "+
+			"makes them"))
 	}
 	if p.whole() && p.inUse() && p.dir.Named {
 		compareTopicID(p, f, &m)
 	}
 }
 
-// lackOfMetadata reports that there is no partition.metadata. Brokers before 2.8 did not write one, and an empty log may get it later.
+// lackOfMetadata reports that there is no partition.metadata. Brokers before 2.8 did not write one, and an empty log
+// may get it later.
 func lackOfMetadata(p *partition) {
 	if !p.whole() || !p.inUse() || len(p.dir.All()) == 0 {
 		return
 	}
-	f := Finding{Code: "partition-metadata-missing", Severity: Note, Place: inFile(p.path(format.KindPartitionMetadata.Info().Name), -1, -1), logPos: -1,
-		Message: "there is no such file; brokers before 2.8 wrote none, later ones take a partition without it for a stranger's, set its files aside and " +
+	f := Finding{Code: "partition-metadata-missing", Severity: Note,
+		Place: inFile(p.path(format.KindPartitionMetadata.Info().Name), -1, -1), logPos: -1,
+		Message: "there is no such file; brokers before 2.8 wrote none, later ones take a partition without it for a " +
+			"stranger's, set its files aside and " +
 			"begin an empty log"}
 	if parent := p.dir.Parent; parent != nil && p.batches() > 0 {
 		if s := p.driver.dirState(parent); s.withID > 0 || s.Meta.Version > 0 {
@@ -139,7 +143,8 @@ func compareTopicID(p *partition, f *logdir.File, m *format.PartitionMetadata) {
 	if image := settings.Image; image != nil && !p.dir.IsClusterMetadata() {
 		topic := image.Topic(p.dir.Topic)
 		if topic != nil && topic.ID != m.TopicID {
-			finding.Message = fmt.Sprintf("the topic id is %s, but the cluster's metadata has %s for this topic; a broker sets the files aside as a stranger's",
+			finding.Message = fmt.Sprintf("the topic id is %s, but the cluster's metadata has %s for this topic; a broker "+
+				"sets the files aside as a stranger's",
 				m.TopicID, topic.ID)
 			finding.Evidence = []Evidence{{"topic id", topic.ID.String(), m.TopicID.String()}}
 			p.found(nil, finding)
@@ -153,7 +158,8 @@ func compareTopicID(p *partition, f *logdir.File, m *format.PartitionMetadata) {
 		return
 	}
 	others := t.files[t.commonest()]
-	finding.Message = fmt.Sprintf("the topic id is %s, but other partitions of the topic have %s", m.TopicID, t.commonest())
+	finding.Message = fmt.Sprintf("the topic id is %s, but other partitions of the topic have %s", m.TopicID,
+		t.commonest())
 	finding.Evidence = []Evidence{{"topic id", t.commonest().String(), m.TopicID.String()}}
 	for _, other := range others[:min(len(others), maxRelated)] {
 		finding.Related = append(finding.Related, inFile(other, -1, -1))
@@ -161,8 +167,8 @@ func compareTopicID(p *partition, f *logdir.File, m *format.PartitionMetadata) {
 	p.found(nil, finding)
 }
 
-// lookAtAssignment asks the cluster's metadata whether the partition belongs into this log directory. What is there in excess is
-// normal: a topic may have been deleted, or a replica moved, while the broker was down.
+// lookAtAssignment asks the cluster's metadata whether the partition belongs into this log directory. What is there in
+// excess is normal: a topic may have been deleted, or a replica moved, while the broker was down.
 func lookAtAssignment(p *partition, f *logdir.File) {
 	settings := p.driver.settings(p.dir.Parent)
 	topic, why := settings.Image.Topic(p.dir.Topic), ""
@@ -179,7 +185,8 @@ func lookAtAssignment(p *partition, f *logdir.File) {
 		} else if p.dir.Parent != nil && i < len(assigned.Directories) {
 			meta := p.driver.dirState(p.dir.Parent).Meta
 			if id := assigned.Directories[i]; meta.HasDirectoryID && !id.Reserved() && id != meta.DirectoryID {
-				why = fmt.Sprintf("by the cluster's metadata it is in the log directory %s, and this one is %s", id, meta.DirectoryID)
+				why = fmt.Sprintf("by the cluster's metadata it is in the log directory %s, and this one is %s", id,
+					meta.DirectoryID)
 			}
 		}
 	}
@@ -223,7 +230,8 @@ func lookAtProperties(file string, raw []byte, m *format.MetaProperties, err err
 func oddMarker(file string, raw []byte) (Finding, bool) {
 	marker, err := format.DecodeCleanShutdown(raw)
 	if err != nil {
-		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker stopped cleanly; of which of its lives that was, "+
+		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker stopped "+
+			"cleanly; of which of its lives that was, "+
 			"a controller is not told"), true
 	}
 	if len(raw) == 0 {
@@ -248,7 +256,8 @@ func lookAtMetaProperties(l *logDir) {
 		}
 		if lack := s.lacks(); lack != "" {
 			l.found(Finding{Code: "meta-properties-unreadable", Place: inFile(f.Rel, -1, -1), logPos: -1,
-				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the broker have it", lack)})
+				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the "+
+					"broker have it", lack)})
 		}
 	}
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
@@ -261,8 +270,8 @@ func lookAtMetaProperties(l *logDir) {
 	}
 }
 
-// lacks is the property that a broker with KRaft needs and that is not in the meta.properties, "" if all is there, or the broker may be an
-// older one.
+// lacks is the property that a broker with KRaft needs and that is not in the meta.properties, "" if all is there, or
+// the broker may be an older one.
 func (s *dirState) lacks() string {
 	if s.MetaErr != nil || s.withID == 0 && !slices.Contains(s.LogDir.Subdirs, state.MetadataDir) {
 		return ""
@@ -276,19 +285,22 @@ func (s *dirState) lacks() string {
 	return ""
 }
 
-// lackOfProperties reports that a log directory has no meta.properties. A folder with nothing but partitions is no log directory
-// of a broker, but a copy of some of one.
+// lackOfProperties reports that a log directory has no meta.properties. A folder with nothing but partitions is no log
+// directory of a broker, but a copy of some of one.
 func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
 		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(l.dir, format.KindMetaProperties) {
-			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
-				Message: "there is no such file, though the other log directories have one; a broker does not start with an unformatted log directory"})
+			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1),
+				logPos: -1,
+				Message: "there is no such file, though the other log directories have one; a broker does not start with an " +
+					"unformatted log directory"})
 		}
 		return
 	}
 	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
-		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start with an unformatted log directory"}
+		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start with an " +
+			"unformatted log directory"}
 	if s.withID == 0 {
 		f.Severity = Warning // it may be of a time before KRaft
 	}
@@ -332,7 +344,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 	case a.Meta.HasDirectoryID && b.Meta.HasDirectoryID && a.Meta.DirectoryID == b.Meta.DirectoryID:
 		at("directory.id")
 		f.Code = "directory-id-twice"
-		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does not start", a.LogDir.Display,
+		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does "+
+			"not start", a.LogDir.Display,
 			a.Meta.DirectoryID)
 	case a.Meta.ClusterID != b.Meta.ClusterID && a.Meta.ClusterID != "" && b.Meta.ClusterID != "":
 		at("cluster.id")
@@ -340,7 +353,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 		if !sameNode {
 			f.Severity = Warning // two brokers of two clusters, it seems
 		}
-		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start", b.Meta.ClusterID, a.LogDir.Display,
+		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start",
+			b.Meta.ClusterID, a.LogDir.Display,
 			a.Meta.ClusterID)
 		f.Evidence = []Evidence{{"cluster id", a.Meta.ClusterID, b.Meta.ClusterID}}
 	case a.Meta.HasNodeID && b.Meta.HasNodeID && !sameNode:
@@ -349,7 +363,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 			at("broker.id")
 		}
 		f.Code = "node-id-differs"
-		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start", b.Meta.NodeID, a.LogDir.Display,
+		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",
+			b.Meta.NodeID, a.LogDir.Display,
 			a.Meta.NodeID)
 		f.Evidence = []Evidence{{"node id", itoa(int64(a.Meta.NodeID)), itoa(int64(b.Meta.NodeID))}}
 	default:

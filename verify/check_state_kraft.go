@@ -44,7 +44,8 @@ func lookAtKRaft(p *partition) {
 	if f := p.file(format.KindQuorumState); f != nil {
 		lookAtQuorumState(p, f)
 	} else if p.dir.IsClusterMetadata() && p.whole() && p.batches() > 0 {
-		p.found(nil, Finding{Code: "quorum-state-missing", Place: inFile(p.path(format.KindQuorumState.Info().Name), -1, -1), logPos: -1,
+		p.found(nil, Finding{Code: "quorum-state-missing", Place: inFile(p.path(format.KindQuorumState.Info().Name), -1, -1),
+			logPos:  -1,
 			Message: "there is no such file; a controller that has forgotten its vote may vote twice in one election"})
 	}
 	if p.dir.IsClusterMetadata() && p.inUse() {
@@ -67,9 +68,11 @@ func lookAtQuorumState(p *partition, f *logdir.File) {
 	}
 	if p.hasLast && p.whole() && q.LeaderEpoch < p.lastBatch.LeaderEpoch {
 		p.found(nil, Finding{Code: "quorum-state-behind", Place: inFile(f.Rel, 0, lineLength(raw, 0)), logPos: -1,
-			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller goes by the log, and has forgotten its vote", q.LeaderEpoch,
+			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller goes by the log, and "+
+				"has forgotten its vote", q.LeaderEpoch,
 				p.lastBatch.LeaderEpoch),
-			Evidence: []Evidence{{"leader epoch", itoa(int64(p.lastBatch.LeaderEpoch)) + " or more", itoa(int64(q.LeaderEpoch))}}})
+			Evidence: []Evidence{{"leader epoch", itoa(int64(p.lastBatch.LeaderEpoch)) + " or more",
+				itoa(int64(q.LeaderEpoch))}}})
 	}
 }
 
@@ -83,17 +86,23 @@ func lookAtSnapshotRange(p *partition) {
 	var newest *logdir.File
 	for _, f := range p.dir.Files {
 		if f.Kind() == format.KindCheckpoint && f.Name.HasBase && !f.Name.Leftover() &&
-			(newest == nil || newest.Name.Epoch < f.Name.Epoch || newest.Name.Epoch == f.Name.Epoch && newest.Name.Base < f.Name.Base) {
+			(newest == nil || newest.Name.Epoch < f.Name.Epoch || newest.Name.Epoch == f.Name.Epoch &&
+				newest.Name.Base < f.Name.Base) {
 			newest = f
 		}
 	}
 	switch {
 	case start > 0 && (newest == nil || newest.Name.Base < start):
-		p.found(p.segments[0], Finding{Code: "metadata-snapshot-needed", Place: p.segments[0].place(0, 0, 0, start-1), logPos: -1,
-			Message: fmt.Sprintf("the log begins at offset %d, and no snapshot has what was before; a broker or controller does not start", start)})
-	case newest != nil && (newest.Name.Epoch > p.lastBatch.LeaderEpoch || newest.Name.Epoch == p.lastBatch.LeaderEpoch && newest.Name.Base > end):
-		p.found(nil, Finding{Code: "metadata-snapshot-ahead", Place: Place{newest.Rel, -1, -1, end, newest.Name.Base - 1}, logPos: -1, since: end,
-			Message: fmt.Sprintf("the snapshot is of offset %d and epoch %d, the log ends at %d and epoch %d; at its next start a broker empties the log and goes "+
+		p.found(p.segments[0], Finding{Code: "metadata-snapshot-needed", Place: p.segments[0].place(0, 0, 0, start-1),
+			logPos: -1,
+			Message: fmt.Sprintf("the log begins at offset %d, and no snapshot has what was before; a broker or controller "+
+				"does not start", start)})
+	case newest != nil && (newest.Name.Epoch > p.lastBatch.LeaderEpoch || newest.Name.Epoch == p.lastBatch.LeaderEpoch &&
+		newest.Name.Base > end):
+		p.found(nil, Finding{Code: "metadata-snapshot-ahead", Place: Place{newest.Rel, -1, -1, end, newest.Name.Base - 1},
+			logPos: -1, since: end,
+			Message: fmt.Sprintf("the snapshot is of offset %d and epoch %d, the log ends at %d and epoch %d; at its next "+
+				"start a broker empties the log and goes "+
 				"on behind the snapshot", newest.Name.Base, newest.Name.Epoch, end, p.lastBatch.LeaderEpoch)})
 	}
 }
@@ -136,7 +145,8 @@ func (s *metadataSnapshot) read(found func(Finding)) {
 }
 
 func (s *metadataSnapshot) incomplete(why string) {
-	s.found(Finding{Code: "metadata-snapshot-incomplete", Place: inFile(s.file.Rel, -1, -1), logPos: -1, Message: "the snapshot is incomplete: " + why})
+	s.found(Finding{Code: "metadata-snapshot-incomplete", Place: inFile(s.file.Rel, -1, -1), logPos: -1,
+		Message: "the snapshot is incomplete: " + why})
 }
 
 func (s *metadataSnapshot) hole(data []byte, h *format.Hole) {
@@ -152,7 +162,8 @@ func (s *metadataSnapshot) batch(data []byte, b *format.Batch) {
 		s.damaged = true
 		f.Message = fmt.Sprintf("the checksum does not match: stored %#08x, computed %#08x", b.CRC, b.ComputeCRC())
 		if cause, evidence := diagnose(data, b); b.Valid() {
-			f.Message = fmt.Sprintf("the header cannot be right, though the checksum holds: base offset %d, leader epoch %d, length %d; the checksum leaves "+
+			f.Message = fmt.Sprintf("the header cannot be right, though the checksum holds: base offset %d, leader epoch %d, "+
+				"length %d; the checksum leaves "+
 				"these fields out", b.BaseOffset, b.LeaderEpoch, b.Size())
 			f.Evidence = []Evidence{{"base offset", "0 or more", itoa(b.BaseOffset)}}
 		} else if cause != "" {
@@ -205,7 +216,8 @@ func oddQuorumState(file string, raw []byte, q *format.QuorumState) (Finding, bo
 // quorumText is what Kafka writes for the state of an election.
 func quorumText(q *format.QuorumState) string {
 	if q.DataVersion == 1 {
-		return fmt.Sprintf(`{"leaderId":%d,"leaderEpoch":%d,"votedId":%d,"votedDirectoryId":"%s","data_version":1}`, q.LeaderID, q.LeaderEpoch, q.VotedID,
+		return fmt.Sprintf(`{"leaderId":%d,"leaderEpoch":%d,"votedId":%d,"votedDirectoryId":"%s","data_version":1}`,
+			q.LeaderID, q.LeaderEpoch, q.VotedID,
 			q.VotedDirectoryID)
 	}
 	voters := ""

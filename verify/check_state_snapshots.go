@@ -11,10 +11,12 @@ import (
 	"kseg/logdir"
 )
 
-// checkSnapshots looks at the producer snapshots: can they be read, and do they say what the log below their offset amounts to?
+// checkSnapshots looks at the producer snapshots: can they be read, and do they say what the log below their offset
+// amounts to?
 //
-// The state that they are held against is the one that the pass keeps up anyway. It begins with nothing, or with the snapshot of
-// the first segment; where bytes or offsets are missing it is not to be trusted, and begins anew with the next good snapshot.
+// The state that they are held against is the one that the pass keeps up anyway. It begins with nothing, or with the
+// snapshot of the first segment; where bytes or offsets are missing it is not to be trusted, and begins anew with the
+// next good snapshot.
 var checkSnapshots = Check{
 	Name:  "producer-snapshots",
 	Group: "state",
@@ -192,7 +194,8 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	} else {
 		n := int64(snapshot.StrayBytes())
 		finding.Severity, finding.Pos, finding.Len = Note, int64(len(raw))-n, n
-		finding.Message = plural(n, "byte stands", "bytes stand") + " behind the last entry, within the checksum; a broker ignores them"
+		finding.Message = plural(n, "byte stands", "bytes stand") + " behind the last entry, within the checksum; a " +
+			"broker ignores them"
 	}
 	x.p.found(seg, finding)
 	return snapshot, err == nil
@@ -206,8 +209,8 @@ func entriesOf(s *format.ProducerSnapshot) []format.ProducerEntry {
 	return all
 }
 
-// usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but for the
-// newest behind the last segment's beginning.
+// usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but
+// for the newest behind the last segment's beginning.
 func (x *snapshotFollower) usable(offset int64) bool {
 	segments := x.p.segments
 	for _, s := range segments {
@@ -239,15 +242,16 @@ func (x *snapshotFollower) bounds(seg *segment, f *logdir.File, s *format.Produc
 	for i := range s.Len() {
 		if e := s.Entry(i); e.LastOffset >= f.Name.Base || e.CurrentTxnFirstOffset >= f.Name.Base {
 			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
-			c.contradict(true, "below "+itoa(f.Name.Base), itoa(max(e.LastOffset, e.CurrentTxnFirstOffset)), "an offset that the snapshot does not reach")
+			c.contradict(true, "below "+itoa(f.Name.Base), itoa(max(e.LastOffset, e.CurrentTxnFirstOffset)),
+				"an offset that the snapshot does not reach")
 			right = false
 		}
 	}
 	return right
 }
 
-// compareBehind looks for producers of which the log has a later batch than the snapshot, which must not be even where batches are
-// missing in the log. It is true if there are none.
+// compareBehind looks for producers of which the log has a later batch than the snapshot, which must not be even where
+// batches are missing in the log. It is true if there are none.
 func (x *snapshotFollower) compareBehind(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) bool {
 	right := true
 	for i := range s.Len() {
@@ -261,9 +265,10 @@ func (x *snapshotFollower) compareBehind(seg *segment, f *logdir.File, s *format
 	return right
 }
 
-// compare holds a snapshot against the state before its offset. It returns the entries that know of something before the beginning
-// of the log.
-func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) []format.ProducerEntry {
+// compare holds a snapshot against the state before its offset. It returns the entries that know of something before
+// the beginning of the log.
+func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot,
+	before undo) []format.ProducerEntry {
 	var earlier []format.ProducerEntry
 	var open map[int64]bool
 	for i := range s.Len() {
@@ -292,7 +297,8 @@ func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.Produ
 	for _, e := range x.openBefore(before) {
 		if !open[e.ProducerID] {
 			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: -1, pos: -1}
-			c.contradict(false, "an entry", "none", fmt.Sprintf("no transaction, though one is open since offset %d", e.CurrentTxnFirstOffset))
+			c.contradict(false, "an entry", "none", fmt.Sprintf("no transaction, though one is open since offset %d",
+				e.CurrentTxnFirstOffset))
 		}
 	}
 	return earlier
@@ -334,8 +340,8 @@ type entryCheck struct {
 	known bool
 }
 
-// compare holds the entry against what the log says of its producer, and is true if they agree. A coordinator epoch of -1 is right
-// where the producer was forgotten and came back.
+// compare holds the entry against what the log says of its producer, and is true if they agree. A coordinator epoch of
+// -1 is right where the producer was forgotten and came back.
 func (c *entryCheck) compare(want format.ProducerEntry) bool {
 	e := c.entry
 	c.want, c.known = want, true
@@ -362,7 +368,8 @@ func (c *entryCheck) compare(want format.ProducerEntry) bool {
 	} {
 		if field.want != field.got {
 			// Where the cleaner takes records out of a batch, the largest timestamp goes with them.
-			c.contradict(field.name != "timestamp", itoa(field.want), itoa(field.got), fmt.Sprintf("%s %d, where the log says %d", field.name, field.got, field.want))
+			c.contradict(field.name != "timestamp", itoa(field.want), itoa(field.got),
+				fmt.Sprintf("%s %d, where the log says %d", field.name, field.got, field.want))
 			return false
 		}
 	}
@@ -372,18 +379,22 @@ func (c *entryCheck) compare(want format.ProducerEntry) bool {
 // contradict notes a contradiction. It is certain if it holds for a compacted log too.
 func (c *entryCheck) contradict(certain bool, wanted, got, what string) {
 	e := c.entry
-	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes), Producer: new(e.ProducerID), logPos: -1,
-		Message: fmt.Sprintf("the entry of producer %d says %s; a broker that loads it may refuse what the producer sends, or take it twice", e.ProducerID, what)}
+	f := Finding{Code: "snapshot-content", Place: inFile(c.file.Rel, c.pos, snapshotEntryBytes),
+		Producer: new(e.ProducerID), logPos: -1,
+		Message: fmt.Sprintf("the entry of producer %d says %s; a broker that loads it may refuse what the producer "+
+			"sends, or take it twice", e.ProducerID, what)}
 	if wanted != "" {
 		f.Evidence = []Evidence{{"producer " + strconv.FormatInt(e.ProducerID, 10), wanted, got}}
 	}
 	if known := c.want.CurrentTxnFirstOffset; c.known && known != e.CurrentTxnFirstOffset {
-		f.from, f.until = max(0, min(known, e.CurrentTxnFirstOffset)), c.file.Name.Base // a marker between them may be what differs
+		// a marker between them may be what differs
+		f.from, f.until = max(0, min(known, e.CurrentTxnFirstOffset)), c.file.Name.Base
 	}
 	if c.index < 0 {
 		f.Len = -1
 		f.from, f.until = e.CurrentTxnFirstOffset, c.file.Name.Base // the marker that would end it is somewhere between
-		f.Message = fmt.Sprintf("the snapshot has for producer %d %s; a broker that loads it would not know the transaction", e.ProducerID, what)
+		f.Message = fmt.Sprintf("the snapshot has for producer %d %s; a broker that loads it would not know the transaction",
+			e.ProducerID, what)
 	}
 	want, known := c.want, c.known
 	if !known {
@@ -433,8 +444,10 @@ func (x *snapshotFollower) finish() {
 
 // beyond reports a snapshot of an offset behind the end of the log.
 func (x *snapshotFollower) beyond(last *segment, f *logdir.File, end int64) {
-	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: x.p.lost(end), Place: Place{f.Rel, -1, -1, end, f.Name.Base - 1}, logPos: -1, since: end,
-		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d; a broker deletes it at its next start", f.Name.Base, end)})
+	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: x.p.lost(end), Place: Place{f.Rel, -1, -1, end,
+		f.Name.Base - 1}, logPos: -1, since: end,
+		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d; a broker deletes it at its "+
+			"next start", f.Name.Base, end)})
 }
 
 // stray reports the snapshots where no segment begins, begun or could have begun.
@@ -457,24 +470,29 @@ func (x *snapshotFollower) stray(end int64) {
 	}
 	x.goneSegments(gaps)
 	for _, f := range x.p.dir.Files {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] && f.Name.Base < end {
-			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base, until: f.Name.Base + 1,
-				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at its next start, unless it " +
+		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] &&
+			f.Name.Base < end {
+			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base,
+				until: f.Name.Base + 1,
+				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at " +
+					"its next start, unless it " +
 					"is the newest of the last segment"})
 		}
 	}
 }
 
-// goneSegments: a snapshot at the beginning of a gap between two segments was taken when a segment began there. The cleaner deletes the
-// snapshots of what it merges.
+// goneSegments: a snapshot at the beginning of a gap between two segments was taken when a segment began there. The
+// cleaner deletes the snapshots of what it merges.
 func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
 	for _, f := range x.p.dir.Files {
 		gap := gaps[f.Name.Base]
-		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() || gap == nil || gap.Pos != 0 || gap.Severity == Damage {
+		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() || gap == nil || gap.Pos != 0 ||
+			gap.Severity == Damage {
 			continue
 		}
 		gap.Severity = Damage
-		gap.Message += fmt.Sprintf("; a producer snapshot was taken at offset %d, where a segment began that is gone", gap.FirstOffset)
+		gap.Message += fmt.Sprintf("; a producer snapshot was taken at offset %d, where a segment began that is gone",
+			gap.FirstOffset)
 		gap.Related = append(gap.Related, inFile(f.Rel, -1, -1))
 	}
 }
@@ -502,13 +520,16 @@ func (x *snapshotFollower) missing(end int64) {
 	later := slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
 		return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base >= end && !f.Name.Leftover()
 	})
-	if n := len(x.p.segments); n > 0 && x.modern && x.p.shutdown == cleanShutdown && end != x.p.segments[n-1].base && !later {
+	if n := len(x.p.segments); n > 0 && x.modern && x.p.shutdown == cleanShutdown && end != x.p.segments[n-1].base &&
+		!later {
 		lack(end)
 	}
 	if len(names) == 0 {
 		return
 	}
-	x.p.found(nil, Finding{Code: "snapshot-missing", Place: names[0], Related: names[1:min(len(names), 1+maxRelated)], Count: len(names), logPos: -1,
+	x.p.found(nil, Finding{Code: "snapshot-missing", Place: names[0], Related: names[1:min(len(names), 1+maxRelated)],
+		Count: len(names), logPos: -1,
 		from: first, until: first + 1,
-		Message: "the log goes on here, but the state of its producers was not kept; a broker that needs it reads more of the log instead"})
+		Message: "the log goes on here, but the state of its producers was not kept; a broker that needs it reads more of " +
+			"the log instead"})
 }

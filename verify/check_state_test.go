@@ -21,8 +21,8 @@ const (
 	watermarkFile = "replication-offset-checkpoint"
 )
 
-// stateDamage is damage of state files and directories: the log directories, of which dir[i] is a copy, what is done to them,
-// and what is then found that was not before, as "severity code file position offsets".
+// stateDamage is damage of state files and directories: the log directories, of which dir[i] is a copy, what is done to
+// them, and what is then found that was not before, as "severity code file position offsets".
 var stateDamage = []struct {
 	name string
 	dirs []string
@@ -43,7 +43,8 @@ var stateDamage = []struct {
 				e[i].CurrentTxnFirstOffset = -1
 			}
 		})
-	}, []string{"warning snapshot-content 00000000000000000266.snapshot - 264", "warning snapshot-content 00000000000000000266.snapshot 148 264"}},
+	}, []string{"warning snapshot-content 00000000000000000266.snapshot - 264",
+		"warning snapshot-content 00000000000000000266.snapshot 148 264"}},
 	{"snapshot of a producer that never wrote", []string{plainBase}, func(t *testing.T, dir []string) {
 		editSnapshot(t, dir[0], 64, func(e []format.ProducerEntry) { e[0].ProducerID += 5 })
 	}, []string{"warning snapshot-content 00000000000000000064.snapshot 10 -"}},
@@ -60,7 +61,8 @@ var stateDamage = []struct {
 		apply(t, dir[0], "rename 00000000000000000120.snapshot 00000000000000000150.snapshot")
 	}, []string{"damage snapshot-beyond-end 00000000000000000150.snapshot - 120-149"}},
 	{"last segment gone", []string{plainBase}, func(t *testing.T, dir []string) {
-		apply(t, dir[0], "remove 00000000000000000096.log\nremove 00000000000000000096.index\nremove 00000000000000000096.timeindex\n"+
+		apply(t, dir[0], "remove 00000000000000000096.log\nremove 00000000000000000096.index\nremove "+
+			"00000000000000000096.timeindex\n"+
 			`write leader-epoch-checkpoint "0\n2\n0 0\n3 120\n"`)
 	}, []string{"damage log-end-missing 00000000000000000064.log 2971 96-119"}},
 	{"epoch that no batch has", []string{plainBase}, func(t *testing.T, dir []string) {
@@ -110,13 +112,15 @@ var stateDamage = []struct {
 		for _, ext := range []string{"log", "index", "timeindex"} {
 			remove(t, dir[0], "prices-1/00000000000000000000."+ext)
 		}
-	}, []string{"note leader-epoch-below-start prices-1/leader-epoch-checkpoint 4 -", "note log-start-below-start log-start-offset-checkpoint 4 -"}},
+	}, []string{"note leader-epoch-below-start prices-1/leader-epoch-checkpoint 4 -",
+		"note log-start-below-start log-start-offset-checkpoint 4 -"}},
 	{"cleaner beyond the last segment", []string{cleanData1}, replaced("cleaner-offset-checkpoint", "0 78", "0 79"),
 		[]string{"note cleaner-offset-range cleaner-offset-checkpoint 4 78"}},
-	{"checkpoint of another partition", []string{cleanData1}, replaced(recoveryFile, "prices 0 109", "prices 7 109"), []string{
-		"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
-		"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
-	}},
+	{"checkpoint of another partition", []string{cleanData1}, replaced(recoveryFile, "prices 0 109", "prices 7 109"),
+		[]string{
+			"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
+			"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
+		}},
 	{"partition listed twice", []string{cleanData1}, replaced(recoveryFile, "inventory 2 76", "prices 0 109"), []string{
 		"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
 		"note state-file-odd recovery-point-offset-checkpoint 54 -",
@@ -146,19 +150,23 @@ var stateDamage = []struct {
 		"note checkpoint-unknown-partition replication-offset-checkpoint 72 -",
 		"note checkpoint-unknown-partition cleaner-offset-checkpoint 4 -",
 	}},
-	{"partition in the other log directory", []string{cleanData1, cleanData2, cleanMeta}, func(t *testing.T, dir []string) {
-		if err := os.Rename(filepath.Join(dir[0], "prices-0"), filepath.Join(dir[1], "prices-0")); err != nil {
-			t.Fatal(err)
-		}
-	}, []string{
-		"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
-		"note checkpoint-unknown-partition replication-offset-checkpoint 72 -",
-		"note checkpoint-unknown-partition cleaner-offset-checkpoint 4 -",
-		"note partition-not-assigned prices-0/partition.metadata - -",
-		"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
-		"note checkpoint-partition-missing replication-offset-checkpoint - -",
-	}},
-	{"meta.properties missing", []string{cleanData1}, func(t *testing.T, dir []string) { remove(t, dir[0], "meta.properties") },
+	{"partition in the other log directory", []string{cleanData1, cleanData2, cleanMeta},
+		func(t *testing.T, dir []string) {
+			if err := os.Rename(filepath.Join(dir[0], "prices-0"), filepath.Join(dir[1], "prices-0")); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{
+			"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
+			"note checkpoint-unknown-partition replication-offset-checkpoint 72 -",
+			"note checkpoint-unknown-partition cleaner-offset-checkpoint 4 -",
+			"note partition-not-assigned prices-0/partition.metadata - -",
+			"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
+			"note checkpoint-partition-missing replication-offset-checkpoint - -",
+		}},
+	{"meta.properties missing", []string{cleanData1}, func(t *testing.T, dir []string) {
+		remove(t, dir[0],
+			"meta.properties")
+	},
 		[]string{"damage meta-properties-missing meta.properties - -"}},
 	{"meta.properties without node.id", []string{cleanData1}, replaced("meta.properties", "node.id", "node_id"),
 		[]string{"damage meta-properties-unreadable meta.properties 122 -"}},
@@ -168,10 +176,12 @@ var stateDamage = []struct {
 		[]string{"damage cluster-id-differs meta.properties 88 -"}},
 	{"other broker", []string{cleanData1, cleanData2}, replaced("meta.properties", "node.id=1", "node.id=3"),
 		[]string{"warning node-id-differs meta.properties 32 -"}},
-	{"one directory id twice", []string{cleanData1, cleanData2}, replaced("meta.properties", "cOfP_cR_hDC40WnKuljcbA", "w7zQJHfd_BCL_IeDSQBGtA"),
+	{"one directory id twice", []string{cleanData1, cleanData2}, replaced("meta.properties", "cOfP_cR_hDC40WnKuljcbA",
+		"w7zQJHfd_BCL_IeDSQBGtA"),
 		[]string{"damage directory-id-twice meta.properties 42 -"}},
 	{"one partition twice", []string{cleanData1, cleanData2}, func(t *testing.T, dir []string) {
-		if err := os.CopyFS(filepath.Join(dir[1], "inventory-2"), os.DirFS(filepath.Join(dir[0], "inventory-2"))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir[1], "inventory-2"),
+			os.DirFS(filepath.Join(dir[0], "inventory-2"))); err != nil {
 			t.Fatal(err)
 		}
 	}, []string{
@@ -179,7 +189,10 @@ var stateDamage = []struct {
 		"note checkpoint-partition-missing replication-offset-checkpoint - -",
 		"damage partition-twice inventory-2 - -",
 	}},
-	{"marker of another kind", []string{cleanData1}, func(t *testing.T, dir []string) { apply(t, dir[0], `write .kafka_cleanshutdown "yes"`) },
+	{"marker of another kind", []string{cleanData1}, func(t *testing.T, dir []string) {
+		apply(t, dir[0],
+			`write .kafka_cleanshutdown "yes"`)
+	},
 		[]string{"note clean-shutdown-content .kafka_cleanshutdown 0 -"}},
 	{"quorum-state cut off", []string{cleanMeta}, func(t *testing.T, dir []string) {
 		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "truncate quorum-state 40")
@@ -187,33 +200,39 @@ var stateDamage = []struct {
 	{"quorum-state missing", []string{cleanMeta}, func(t *testing.T, dir []string) {
 		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "remove quorum-state")
 	}, []string{"warning quorum-state-missing __cluster_metadata-0/quorum-state - -"}},
-	{"quorum-state of an old epoch", []string{cleanMeta}, replaced("__cluster_metadata-0/quorum-state", `"leaderEpoch":2`, `"leaderEpoch":1`),
+	{"quorum-state of an old epoch", []string{cleanMeta}, replaced("__cluster_metadata-0/quorum-state", `"leaderEpoch":2`,
+		`"leaderEpoch":1`),
 		[]string{"warning quorum-state-behind __cluster_metadata-0/quorum-state 0 -"}},
-	{"metadata snapshot with a flipped bit", []string{"4.4.0/internal/__cluster_metadata-0"}, func(t *testing.T, dir []string) {
-		apply(t, dir[0], "flip 00000000000000000090-0000000001.checkpoint 700:3")
-	}, []string{"damage metadata-snapshot-damaged 00000000000000000090-0000000001.checkpoint 83 -"}},
-	{"metadata snapshot without its footer", []string{"4.4.0/internal/__cluster_metadata-0"}, func(t *testing.T, dir []string) {
-		cutLastBatchOf(t, filepath.Join(dir[0], "00000000000000000090-0000000001.checkpoint"))
-	}, []string{"damage metadata-snapshot-incomplete 00000000000000000090-0000000001.checkpoint - -"}},
-	{"metadata log without its beginning", []string{"4.4.0/internal/__cluster_metadata-0"}, func(t *testing.T, dir []string) {
-		apply(t, dir[0], "remove 00000000000000000090-0000000001.checkpoint")
-		cutBeginning(t, dir[0], 50)
-	}, []string{
-		"note index-missing 00000000000000000053.index - -",
-		"note timeindex-missing 00000000000000000053.timeindex - -",
-		"damage metadata-snapshot-needed 00000000000000000053.log 0 0-52",
-		"note leader-epoch-below-start leader-epoch-checkpoint 4 -",
-	}},
-	{"metadata log that begins within a snapshot", []string{"4.4.0/internal/__cluster_metadata-0"}, func(t *testing.T, dir []string) {
-		cutBeginning(t, dir[0], 50)
-	}, []string{
-		"note index-missing 00000000000000000053.index - -",
-		"note timeindex-missing 00000000000000000053.timeindex - -",
-		"note leader-epoch-below-start leader-epoch-checkpoint 4 -",
-	}},
-	{"metadata snapshot ahead of the log", []string{"4.4.0/internal/__cluster_metadata-0"}, func(t *testing.T, dir []string) {
-		apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint 00000000000000000190-0000000001.checkpoint")
-	}, []string{"note metadata-snapshot-ahead 00000000000000000190-0000000001.checkpoint - 137-189"}},
+	{"metadata snapshot with a flipped bit", []string{"4.4.0/internal/__cluster_metadata-0"},
+		func(t *testing.T, dir []string) {
+			apply(t, dir[0], "flip 00000000000000000090-0000000001.checkpoint 700:3")
+		}, []string{"damage metadata-snapshot-damaged 00000000000000000090-0000000001.checkpoint 83 -"}},
+	{"metadata snapshot without its footer", []string{"4.4.0/internal/__cluster_metadata-0"},
+		func(t *testing.T, dir []string) {
+			cutLastBatchOf(t, filepath.Join(dir[0], "00000000000000000090-0000000001.checkpoint"))
+		}, []string{"damage metadata-snapshot-incomplete 00000000000000000090-0000000001.checkpoint - -"}},
+	{"metadata log without its beginning", []string{"4.4.0/internal/__cluster_metadata-0"},
+		func(t *testing.T, dir []string) {
+			apply(t, dir[0], "remove 00000000000000000090-0000000001.checkpoint")
+			cutBeginning(t, dir[0], 50)
+		}, []string{
+			"note index-missing 00000000000000000053.index - -",
+			"note timeindex-missing 00000000000000000053.timeindex - -",
+			"damage metadata-snapshot-needed 00000000000000000053.log 0 0-52",
+			"note leader-epoch-below-start leader-epoch-checkpoint 4 -",
+		}},
+	{"metadata log that begins within a snapshot", []string{"4.4.0/internal/__cluster_metadata-0"},
+		func(t *testing.T, dir []string) {
+			cutBeginning(t, dir[0], 50)
+		}, []string{
+			"note index-missing 00000000000000000053.index - -",
+			"note timeindex-missing 00000000000000000053.timeindex - -",
+			"note leader-epoch-below-start leader-epoch-checkpoint 4 -",
+		}},
+	{"metadata snapshot ahead of the log", []string{"4.4.0/internal/__cluster_metadata-0"},
+		func(t *testing.T, dir []string) {
+			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint 00000000000000000190-0000000001.checkpoint")
+		}, []string{"note metadata-snapshot-ahead 00000000000000000190-0000000001.checkpoint - 137-189"}},
 	{"segment under a short name", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], "rename 00000000000000000032.log 32.log")
 	}, []string{"damage odd-file-name 32.log - -"}},
@@ -233,7 +252,8 @@ var stateDamage = []struct {
 	}, []string{"note unknown-directory prices-0/old - -", "damage unknown-directory lost+found - -"}},
 	{"a partition that is being deleted, and cannot be loaded", []string{cleanData1}, func(t *testing.T, dir []string) {
 		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"), nil)
-	}, []string{"damage partition-metadata-unreadable doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
+	}, []string{"damage partition-metadata-unreadable " +
+		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
 	{"stranger's partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},
@@ -316,7 +336,8 @@ func cutLastBatch(t *testing.T, dir, stem string) {
 	}
 }
 
-// cutBeginning takes the batches below the offset out of the first segment, and gives it the name of the first one left.
+// cutBeginning takes the batches below the offset out of the first segment, and gives it the name of the first one
+// left.
 func cutBeginning(t *testing.T, dir string, offset int64) {
 	t.Helper()
 	name := filepath.Join(dir, format.SegmentFileName(0, format.KindLog))

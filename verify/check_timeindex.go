@@ -6,7 +6,8 @@ import (
 	"kseg/format"
 )
 
-// checkTimeIndex judges every .timeindex by whether look-ups by time and retention, which goes by its last entry, are right.
+// checkTimeIndex judges every .timeindex by whether look-ups by time and retention, which goes by its last entry, are
+// right.
 var checkTimeIndex = Check{
 	Name:  "time-index",
 	Group: "indexes",
@@ -41,7 +42,8 @@ func (x *timeFollower) begin(seg *segment) {
 	x.times = format.NewTimeIndex(seg.timeIndex, seg.base)
 	x.offsets = format.NewOffsetIndex(seg.index, seg.base).Logical()
 	x.check = format.NewTimeIndexCheck(x.times.Logical(), x.offsets)
-	x.rebuilt = timeRebuild{times: x.times.Logical(), offsets: x.offsets, largest: format.TimeEntry{TimestampMs: -1, Offset: seg.base},
+	x.rebuilt = timeRebuild{times: x.times.Logical(), offsets: x.offsets, largest: format.TimeEntry{TimestampMs: -1,
+		Offset: seg.base},
 		last: -1, same: true}
 }
 
@@ -65,10 +67,11 @@ func (x *timeFollower) skip(seg *segment, _, _ int64, b *format.Batch, nextOffse
 	}
 }
 
-// final reports whether the index must have its closing entry. That of a last segment is written by a clean stop, but not
-// for the metadata log.
+// final reports whether the index must have its closing entry. That of a last segment is written by a clean stop, but
+// not for the metadata log.
 func (x *timeFollower) final(seg *segment) bool {
-	return x.p.inUse() && !seg.legacyOnly && (seg.closed() || x.p.shutdown == cleanShutdown && !x.p.dir.IsClusterMetadata())
+	return x.p.inUse() && !seg.legacyOnly && (seg.closed() || x.p.shutdown == cleanShutdown &&
+		!x.p.dir.IsClusterMetadata())
 }
 
 func (x *timeFollower) end(seg *segment) {
@@ -82,11 +85,13 @@ func (x *timeFollower) end(seg *segment) {
 		return // it could not be read
 	}
 	if n := x.times.StrayBytes(); n > 0 {
-		x.p.found(seg, Finding{Code: "timeindex-stray-bytes", Place: inFile(x.file, int64(len(seg.timeIndex)-n), int64(n)), logPos: -1,
+		x.p.found(seg, Finding{Code: "timeindex-stray-bytes", Place: inFile(x.file, int64(len(seg.timeIndex)-n), int64(n)),
+			logPos:  -1,
 			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
 	}
 	if n := x.times.Len() - x.times.Logical().Len(); n > 0 && seg.indexed() && x.p.inUse() {
-		x.found(seg, "timeindex-zero-slots", x.times.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+" zero; a broker takes "+
+		x.found(seg, "timeindex-zero-slots", x.times.Len()-n, n, plural(int64(n), "slot at the end is",
+			"slots at the end are")+" zero; a broker takes "+
 			"the last one for the segment's largest timestamp, 1970, and retention by time deletes the segment")
 		return
 	}
@@ -98,16 +103,19 @@ func (x *timeFollower) end(seg *segment) {
 			violation.Slot-- // the log knows that entry no more than the one behind does
 		}
 		e := x.times.Entry(violation.Slot)
-		x.found(seg, "timeindex-invalid", violation.Slot, 1, fmt.Sprintf("entry %d (%s, offset %d) is wrong: %s", violation.Slot, instant(e.TimestampMs),
+		x.found(seg, "timeindex-invalid", violation.Slot, 1, fmt.Sprintf("entry %d (%s, offset %d) is wrong: %s",
+			violation.Slot, instant(e.TimestampMs),
 			e.Offset, violation.Condition))
 	case x.final(seg) && !x.check.LastIsLargest():
 		x.lastEntry(seg)
 	case x.check.Inexact >= 0:
-		x.found(seg, "timeindex-inexact", x.check.Inexact, 1, "no batch ends at the offset and is the first to reach the timestamp, as old brokers "+
+		x.found(seg, "timeindex-inexact", x.check.Inexact, 1, "no batch ends at the offset and is the first to reach the "+
+			"timestamp, as old brokers "+
 			"write; look-ups are right")
 	case seg.dir.Index != nil && seg.index == nil: // it could not be read, and says what a rebuild would do
 	case !x.rebuilt.finish(x.final(seg)):
-		x.found(seg, "timeindex-differs-from-rebuild", 0, 0, "a rebuild would write other entries: a restart explains it; look-ups are right")
+		x.found(seg, "timeindex-differs-from-rebuild", 0, 0, "a rebuild would write other entries: a restart explains it; "+
+			"look-ups are right")
 	}
 }
 
@@ -116,12 +124,14 @@ func (x *timeFollower) lastEntry(seg *segment) {
 	logical := x.times.Logical()
 	n := logical.Len()
 	if n == 0 {
-		x.found(seg, "timeindex-last-entry", 0, 0, fmt.Sprintf("the time index is empty, but the segment's largest timestamp is %s; retention goes by "+
+		x.found(seg, "timeindex-last-entry", 0, 0, fmt.Sprintf("the time index is empty, but the segment's largest "+
+			"timestamp is %s; retention goes by "+
 			"the file's modification time instead", instant(x.check.LargestMs)))
 		return
 	}
 	last := logical.Entry(n - 1)
-	x.found(seg, "timeindex-last-entry", n-1, 1, fmt.Sprintf("the last entry says %s, but the segment's largest timestamp is %s; retention and "+
+	x.found(seg, "timeindex-last-entry", n-1, 1, fmt.Sprintf("the last entry says %s, but the segment's largest "+
+		"timestamp is %s; retention and "+
 		"look-ups of the segment go by the last entry", instant(last.TimestampMs), instant(x.check.LargestMs)))
 }
 
@@ -130,7 +140,8 @@ func (x *timeFollower) beyond(seg *segment) bool {
 	logical := x.times.Logical()
 	n := logical.Len()
 	last := logical.Entry(n - 1).Offset
-	if last < seg.nextOffset || last > max(seg.nextOffset, seg.reached)+mostLost || !seg.last && seg.dir.Next.Base <= seg.nextOffset {
+	if last < seg.nextOffset || last > max(seg.nextOffset, seg.reached)+mostLost || !seg.last &&
+		seg.dir.Next.Base <= seg.nextOffset {
 		return false
 	}
 	head := n
@@ -146,7 +157,8 @@ func (x *timeFollower) beyond(seg *segment) bool {
 }
 
 func (x *timeFollower) found(seg *segment, code string, slot, n int, message string) {
-	f := Finding{Code: code, Place: inFile(x.file, x.times.Position(slot), int64(n)*timeSlot), Message: message, logPos: -1}
+	f := Finding{Code: code, Place: inFile(x.file, x.times.Position(slot), int64(n)*timeSlot), Message: message,
+		logPos: -1}
 	if slot < x.times.Len() && n == 1 && code != "timeindex-zero-slots" {
 		e := x.times.Entry(slot)
 		f.FirstOffset, f.LastOffset = e.Offset, e.Offset
@@ -160,7 +172,8 @@ func (x *timeFollower) missing(seg *segment) {
 		return
 	}
 	f := Finding{Code: "timeindex-missing", Place: inFile(seg.sibling(format.KindTimeIndex), -1, -1), logPos: -1,
-		Message: "the segment has no time index; after a clean stop a broker makes an empty one, and retention goes by the file's modification time"}
+		Message: "the segment has no time index; after a clean stop a broker makes an empty one, and retention goes by " +
+			"the file's modification time"}
 	if seg.last {
 		f.Severity = Note
 		f.Message = "the last segment has no time index, which a broker makes when it first needs it"
@@ -170,8 +183,8 @@ func (x *timeFollower) missing(seg *segment) {
 
 func (x *timeFollower) finish() {}
 
-// timeRebuild tells whether the time index is what a rebuild would write, given the batches that the offset index has entries
-// for: one entry with each of these if the largest timestamp rose, and one at the end.
+// timeRebuild tells whether the time index is what a rebuild would write, given the batches that the offset index has
+// entries for: one entry with each of these if the largest timestamp rose, and one at the end.
 type timeRebuild struct {
 	times      format.TimeIndex
 	offsets    format.OffsetIndex

@@ -36,8 +36,8 @@ type txnFollower struct {
 	stable stableHeap
 }
 
-// stableEntry is an entry whose last stable offset is another than by the log. A search for aborted transactions ends at it where it
-// should go on, if one that comes later begins below that offset.
+// stableEntry is an entry whose last stable offset is another than by the log. A search for aborted transactions ends
+// at it where it should go on, if one that comes later begins below that offset.
 type stableEntry struct {
 	seg     *segment
 	offset  int64
@@ -62,7 +62,8 @@ func (x *txnFollower) begin(seg *segment) {
 	x.file = seg.sibling(format.KindTxnIndex)
 	var err error
 	if x.n, err = x.index.Check(); err != nil {
-		x.found(seg, "txnindex-version", x.n, "entry "+itoa(int64(x.n))+" is of a version that does not exist; with it a broker does not load the "+
+		x.found(seg, "txnindex-version", x.n, "entry "+itoa(int64(x.n))+" is of a version that does not exist; with it a "+
+			"broker does not load the "+
 			"partition: "+reason(err))
 	}
 }
@@ -95,7 +96,8 @@ func (x *txnFollower) extra(seg *segment, offset int64) {
 	for x.next < x.n && x.index.Entry(x.next).LastOffset < offset {
 		e := x.index.Entry(x.next)
 		x.hidden(e)
-		message := fmt.Sprintf("entry %d says that a transaction of producer %d was aborted at offset %d, ", x.next, e.ProducerID, e.LastOffset)
+		message := fmt.Sprintf("entry %d says that a transaction of producer %d was aborted at offset %d, ", x.next,
+			e.ProducerID, e.LastOffset)
 		switch {
 		case e.LastOffset < seg.base:
 			message += "which is below the segment's base offset"
@@ -126,22 +128,29 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 		x.unstable(seg, e, want)
 		return
 	}
-	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log "+
-		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.ProducerID, want.FirstOffset, want.LastOffset,
+	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable "+
+		"offset %d; by the log "+
+		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset,
+		want.ProducerID, want.FirstOffset, want.LastOffset,
 		want.LastStableOffset))
 	f.Producer = new(want.ProducerID)
-	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)}, {"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
+	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)},
+		{"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
 		{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}
 	f.relate(x.marker)
 }
 
 // unstable keeps an entry of which only the last stable offset is wrong, until it is known what comes of that.
 func (x *txnFollower) unstable(seg *segment, e, want format.AbortedTxn) {
-	heap.Push(&x.stable, stableEntry{seg, e.LastStableOffset, Finding{Code: "txnindex-entry", Severity: Note, Producer: new(e.ProducerID), logPos: -1,
-		Place: Place{File: x.file, Pos: x.index.Position(x.next), Len: txnSlot, FirstOffset: e.FirstOffset, LastOffset: e.LastOffset},
-		Message: fmt.Sprintf("entry %d agrees with the log in producer %d and offsets %d to %d, but its last stable offset is %d, and by the log it is %d",
+	heap.Push(&x.stable, stableEntry{seg, e.LastStableOffset, Finding{Code: "txnindex-entry", Severity: Note,
+		Producer: new(e.ProducerID), logPos: -1,
+		Place: Place{File: x.file, Pos: x.index.Position(x.next), Len: txnSlot, FirstOffset: e.FirstOffset,
+			LastOffset: e.LastOffset},
+		Message: fmt.Sprintf("entry %d agrees with the log in producer %d and offsets %d to %d, but its last stable "+
+			"offset is %d, and by the log it is %d",
 			x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset, want.LastStableOffset),
-		Evidence: []Evidence{{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}}, Related: []Place{x.marker}}})
+		Evidence: []Evidence{{"last stable offset", itoa(want.LastStableOffset), itoa(e.LastStableOffset)}},
+		Related:  []Place{x.marker}}})
 }
 
 // hidden reports the entries before e at which a search ends that should have come to e.
@@ -149,9 +158,12 @@ func (x *txnFollower) hidden(e format.AbortedTxn) {
 	for len(x.stable) > 0 && e.FirstOffset < x.stable[0].offset {
 		s := heap.Pop(&x.stable).(stableEntry)
 		s.finding.Severity = Damage
-		s.finding.Message += fmt.Sprintf("; a search for aborted transactions below %d ends there and misses the one of producer %d that begins at offset %d, so "+
-			"that consumers with read_committed get its records. Brokers write such entries themselves where several transactions come in one append, as to a "+
-			"replica that follows or is moved; kseg verify --rebuild writes the right index", s.offset, e.ProducerID, e.FirstOffset)
+		s.finding.Message += fmt.Sprintf("; a search for aborted transactions below %d ends there and misses the one of "+
+			"producer %d that begins at offset %d, so "+
+			"that consumers with read_committed get its records. Brokers write such entries themselves where several "+
+			"transactions come in one append, as to a "+
+			"replica that follows or is moved; kseg verify --rebuild writes the right index", s.offset, e.ProducerID,
+			e.FirstOffset)
 		x.p.found(s.seg, s.finding)
 	}
 }
@@ -169,19 +181,23 @@ func (x *txnFollower) began(e, want format.AbortedTxn) bool {
 }
 
 func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
-	place := Place{File: x.file, Pos: x.index.Position(x.next), Len: 0, FirstOffset: t.FirstOffset, LastOffset: t.LastOffset}
+	place := Place{File: x.file, Pos: x.index.Position(x.next), Len: 0, FirstOffset: t.FirstOffset,
+		LastOffset: t.LastOffset}
 	if seg.dir.TxnIndex == nil {
 		place.Pos, place.Len = -1, -1
 	}
-	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, Producer: new(t.ProducerID), logPos: x.marker.Pos, Related: []Place{x.marker},
-		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers with "+
+	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, Producer: new(t.ProducerID), logPos: x.marker.Pos,
+		Related: []Place{x.marker},
+		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; "+
+			"consumers with "+
 			"read_committed get its records", t.ProducerID, t.LastOffset)})
 }
 
 func (x *txnFollower) found(seg *segment, code string, slot int, message string) *Finding {
 	e := x.index.Entry(slot)
-	return x.p.found(seg, Finding{Code: code, Place: Place{File: x.file, Pos: x.index.Position(slot), Len: txnSlot, FirstOffset: e.FirstOffset,
-		LastOffset: e.LastOffset}, Message: message, logPos: -1})
+	return x.p.found(seg, Finding{Code: code, Place: Place{File: x.file, Pos: x.index.Position(slot), Len: txnSlot,
+		FirstOffset: e.FirstOffset,
+		LastOffset:  e.LastOffset}, Message: message, logPos: -1})
 }
 
 func (x *txnFollower) skip(*segment, int64, int64, *format.Batch, int64) {}
@@ -189,7 +205,8 @@ func (x *txnFollower) skip(*segment, int64, int64, *format.Batch, int64) {}
 func (x *txnFollower) end(seg *segment) {
 	x.extra(seg, 1<<63-1)
 	if n := x.index.StrayBytes(); n > 0 {
-		x.p.found(seg, Finding{Code: "txnindex-stray-bytes", Place: inFile(x.file, int64(len(seg.txnIndex)-n), int64(n)), logPos: -1,
+		x.p.found(seg, Finding{Code: "txnindex-stray-bytes", Place: inFile(x.file, int64(len(seg.txnIndex)-n), int64(n)),
+			logPos:  -1,
 			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
 	}
 }
@@ -197,7 +214,8 @@ func (x *txnFollower) end(seg *segment) {
 // finish reports the entries whose last stable offset misleads no search.
 func (x *txnFollower) finish() {
 	for _, s := range x.stable {
-		s.finding.Message += "; no search is misled by it. Brokers write such entries themselves where several transactions come in one append, as to a " +
+		s.finding.Message += "; no search is misled by it. Brokers write such entries themselves where several " +
+			"transactions come in one append, as to a " +
 			"replica that follows or is moved"
 		x.p.found(s.seg, s.finding)
 	}

@@ -130,7 +130,8 @@ var crafted = []struct {
 		edited(t, dir, "00000000000000000032.log", offsetIs(44), setTimes(1_700_000_000))
 	}},
 	{"timestamp-future", plainBase, func(t *testing.T, dir string) {
-		edited(t, dir, "00000000000000000032.log", offsetIs(44), setTimes(time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()))
+		edited(t, dir, "00000000000000000032.log", offsetIs(44),
+			setTimes(time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()))
 	}},
 	{"offset-overflow", plainBase, func(t *testing.T, dir string) {
 		// The snapshot would prove that it is the batch that is wrong.
@@ -191,7 +192,8 @@ func TestBatchTooLarge(t *testing.T) {
 	if len(found) != 1 || found[0].Code != "batch-too-large" {
 		t.Errorf("limit 78: %v, want one finding about the batch of 79 bytes", found)
 	}
-	if found, _ = runOn(t, Options{Level: Headers, MaxMessageBytes: 79}, fixture.Dir(t, "4.4.0/hello/hello-0")); len(found) > 0 {
+	if found, _ = runOn(t, Options{Level: Headers, MaxMessageBytes: 79},
+		fixture.Dir(t, "4.4.0/hello/hello-0")); len(found) > 0 {
 		t.Errorf("limit 79: %v", found)
 	}
 }
@@ -226,7 +228,8 @@ func TestChecksComplete(t *testing.T) {
 		_, section, ok := strings.Cut(string(text), "\n## "+c.Name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		if paragraphs := strings.Split(strings.TrimSpace(section), "\n\n"); !ok || len(paragraphs) != 3 {
-			t.Errorf("%s: docs/findings.md has %d paragraphs about it, want 3: what it means, what a broker does, what to do", c.Name, len(paragraphs))
+			t.Errorf("%s: docs/findings.md has %d paragraphs about it, want 3: what it means, what a broker does, what to do",
+				c.Name, len(paragraphs))
 		}
 		if !triggered[c.Name] {
 			t.Errorf("%s: no recipe of testdata/damage and no crafted damage triggers it", c.Name)

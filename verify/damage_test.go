@@ -48,8 +48,8 @@ func expectations(t *testing.T) map[string][]string {
 	return expected
 }
 
-// Each recipe gives exactly the findings of its lines, besides those of its healthy base, whatever the number of jobs and
-// wherever the runs are cut.
+// Each recipe gives exactly the findings of its lines, besides those of its healthy base, whatever the number of jobs
+// and wherever the runs are cut.
 func TestDamage(t *testing.T) {
 	expected := expectations(t)
 	base := map[string][]string{}
@@ -75,7 +75,8 @@ func TestDamage(t *testing.T) {
 					}
 				}
 				if want := expected[r.Name]; !slices.Equal(got, want) {
-					t.Errorf("%d jobs, runs of %v: got\n\t%s\nwant\n\t%s", o.Jobs, o.run, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+					t.Errorf("%d jobs, runs of %v: got\n\t%s\nwant\n\t%s", o.Jobs, o.run, strings.Join(got, "\n\t"),
+						strings.Join(want, "\n\t"))
 				}
 				if len(summary.NotRead) > 0 {
 					t.Errorf("not read: %v", summary.NotRead)

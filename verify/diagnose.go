@@ -106,7 +106,8 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // quote makes a path safe to paste into a shell.
 func quote(path string) string {
 	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+:@%,=", r))
 	}) {
 		return path
 	}

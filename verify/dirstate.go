@@ -10,7 +10,8 @@ import (
 	"kseg/state"
 )
 
-// dirState is what the state files of a log directory say. They are read once, since every partition is held against them.
+// dirState is what the state files of a log directory say. They are read once, since every partition is held against
+// them.
 type dirState struct {
 	*state.Dir
 	// withID and withEpochs are partitions in use that have a partition.metadata and a leader-epoch-checkpoint.
@@ -93,7 +94,8 @@ func (p *partition) path(name string) string {
 	return filepath.Join(p.dir.Rel, name)
 }
 
-// whole reports whether all of the partition is known: nothing was left out by the user, and the directory could be listed.
+// whole reports whether all of the partition is known: nothing was left out by the user, and the directory could be
+// listed.
 func (p *partition) whole() bool {
 	return p.alone == nil && p.dir.ListErr == nil && len(p.dir.Files) == len(p.dir.All())
 }
@@ -140,8 +142,8 @@ func (p *partition) batches() int64 {
 	return n
 }
 
-// settings is what the metadata log among the operands, or beside them, says of the cluster. Its Image is nil if there is no such log,
-// or only an incomplete one.
+// settings is what the metadata log among the operands, or beside them, says of the cluster. Its Image is nil if there
+// is no such log, or only an incomplete one.
 func (d *driver) settings(dir *logdir.LogDir) *state.Settings {
 	if d.cluster == nil {
 		d.cluster = state.OpenCluster(d.set, nil)

@@ -35,8 +35,8 @@ func addInt32(raw []byte, at int, n int32) {
 	binary.BigEndian.PutUint32(raw[at:], uint32(int32(binary.BigEndian.Uint32(raw[at:]))+n))
 }
 
-// elsewhere is damage of the kinds of testdata/damage at places where other witnesses tell what happened: the last batch of a
-// log or of a segment, compressed messages of the old formats.
+// elsewhere is damage of the kinds of testdata/damage at places where other witnesses tell what happened: the last
+// batch of a log or of a segment, compressed messages of the old formats.
 var elsewhere = []struct {
 	name, base string
 	edit       func(t *testing.T, dir string)
@@ -78,29 +78,39 @@ var elsewhere = []struct {
 	}, "damage timeindex-invalid 00000000000000000032.timeindex 12 43"},
 	{"the first segment renamed", plainBase, func(t *testing.T, dir string) {
 		for _, suffix := range []string{".log", ".index", ".timeindex"} {
-			if err := os.Rename(filepath.Join(dir, "00000000000000000000"+suffix), filepath.Join(dir, "00000000000000000001"+suffix)); err != nil {
+			if err := os.Rename(filepath.Join(dir, "00000000000000000000"+suffix), filepath.Join(dir, "00000000000000000001"+
+				suffix)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}, "damage segment-name 00000000000000000001.log 0 0-3"},
 	{"the last segment renamed", plainBase, func(t *testing.T, dir string) {
 		for _, suffix := range []string{".log", ".index", ".timeindex"} {
-			if err := os.Rename(filepath.Join(dir, "00000000000000000096"+suffix), filepath.Join(dir, "00000000000000000097"+suffix)); err != nil {
+			if err := os.Rename(filepath.Join(dir, "00000000000000000096"+suffix), filepath.Join(dir, "00000000000000000097"+
+				suffix)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}, "damage segment-name 00000000000000000097.log 0 96-99"},
 	{"an entry that points behind the end of a log with room kept free", plainBase, func(t *testing.T, dir string) {
-		rewritten(t, dir, "00000000000000000096.timeindex", func(data []byte) []byte { return append(data, make([]byte, 120)...) })
+		rewritten(t, dir, "00000000000000000096.timeindex", func(data []byte) []byte {
+			return append(data,
+				make([]byte, 120)...)
+		})
 		rewritten(t, dir, "00000000000000000096.log", func(data []byte) []byte { return append(data, make([]byte, 8192)...) })
-		rewritten(t, dir, "00000000000000000096.index", func(data []byte) []byte { data[4] = 1; return append(data, make([]byte, 80)...) })
+		rewritten(t, dir, "00000000000000000096.index", func(data []byte) []byte {
+			data[4] = 1
+			return append(data,
+				make([]byte, 80)...)
+		})
 	}, "note zero-tail 00000000000000000096.log 2237 -\n\tdamage index-invalid 00000000000000000096.index 0 103"},
 	{"the first log is gone, and the broker has stopped", plainBase, func(t *testing.T, dir string) {
 		writeFile(t, filepath.Join(filepath.Dir(dir), ".kafka_cleanshutdown"), nil)
 		if err := os.Remove(filepath.Join(dir, "00000000000000000000.log")); err != nil {
 			t.Fatal(err)
 		}
-	}, "damage index-without-log 00000000000000000000.index - 0-31\n\tnote leader-epoch-below-start leader-epoch-checkpoint 4 -"},
+	}, "damage index-without-log 00000000000000000000.index - 0-31\n\tnote leader-epoch-below-start " +
+		"leader-epoch-checkpoint 4 -"},
 	{"a segment is gone, and its snapshot is left", plainBase, func(t *testing.T, dir string) {
 		for _, suffix := range []string{".log", ".index", ".timeindex"} {
 			if err := os.Remove(filepath.Join(dir, "00000000000000000032"+suffix)); err != nil {

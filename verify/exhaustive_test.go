@@ -12,8 +12,9 @@ import (
 	"kseg/internal/fixture"
 )
 
-// tiny writes a partition of one segment with three small batches of a codec, taken from a real log and given offsets from
-// 0 on, which the checksums leave out. Its indexes are those that a broker with an interval of 1 byte would have written.
+// tiny writes a partition of one segment with three small batches of a codec, taken from a real log and given offsets
+// from 0 on, which the checksums leave out. Its indexes are those that a broker with an interval of 1 byte would have
+// written.
 func tiny(t *testing.T, codec string) string {
 	t.Helper()
 	data := fixture.Data(t, "4.4.0/codecs/codec-"+codec+"-createtime-0/00000000000000000000.log")
@@ -115,8 +116,9 @@ func everyFlip(t *testing.T, dir, file string, every int) []string {
 	return unseen
 }
 
-// Each flipped bit of a small segment and of its indexes is found. Of what the checksum leaves out, base offset, length and
-// magic are given away by the neighbours and the name of the file, the leader epoch by the neighbours and the epoch file.
+// Each flipped bit of a small segment and of its indexes is found. Of what the checksum leaves out, base offset, length
+// and magic are given away by the neighbours and the name of the file, the leader epoch by the neighbours and the epoch
+// file.
 func TestEveryFlippedBit(t *testing.T) {
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		t.Run(codec, func(t *testing.T) {

@@ -74,8 +74,8 @@ type Finding struct {
 	base   int64 // of the segment it belongs to, -1 for none
 	logPos int64 // the position in the log that it is about, -1 if unknown
 	rank   int   // the file's place in the order of reports
-	// The offsets from from on, until before until, are in doubt: what contradicts the log there may follow from this finding.
-	// If until is 0 they are Place's.
+	// The offsets from from on, until before until, are in doubt: what contradicts the log there may follow from this
+	// finding. If until is 0 they are Place's.
 	from, until int64
 	// reach is the position behind the damage, as far as it is one stretch; 0 for Pos + Len.
 	reach int64

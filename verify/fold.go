@@ -15,7 +15,8 @@ const maxRelated = 16
 func (p *partition) fold() []*Finding {
 	for _, f := range p.findings {
 		if p.compacted && (f.Code == "txnindex-entry" || f.Code == "txnindex-entry-missing") {
-			f.Severity = Note // the cleaner takes the data of aborted transactions, and with it what the entry could be told from
+			// the cleaner takes the data of aborted transactions, and with it what the entry could be told from
+			f.Severity = Note
 		}
 		if n := p.counts[fileCode{f.File, f.Code}]; n > mostKept {
 			f.Count += n - mostKept
@@ -38,7 +39,8 @@ func (p *partition) fold() []*Finding {
 	return foldRepeated(found)
 }
 
-// sentence is a message without what differs from place to place: its numbers, and the names in it that have digits or quotes.
+// sentence is a message without what differs from place to place: its numbers, and the names in it that have digits or
+// quotes.
 func sentence(message string) string {
 	words := strings.Fields(message)
 	for i, word := range words {
@@ -81,8 +83,8 @@ func (f *Finding) relate(place Place) {
 // mostCauses bounds how many findings are considered as causes of what was found in other segments.
 const mostCauses = 1000
 
-// foldExplained moves findings that follow from another one into its related places; if that one follows from a third, into those
-// of the third.
+// foldExplained moves findings that follow from another one into its related places; if that one follows from a third,
+// into those of the third.
 func foldExplained(found []*Finding) []*Finding {
 	into := make([]int, len(found)) // the finding that has it now, itself at first
 	for i := range into {
@@ -225,7 +227,8 @@ func explains(cause, effect *Finding) bool {
 	switch {
 	case cause.Severity == Note && effect.Severity > Note:
 		return false // where nothing is wrong nothing follows
-	case cause.Severity < effect.Severity && (effect.Code == "high-watermark-beyond-end" || effect.Code == "recovery-point-beyond-end"):
+	case cause.Severity < effect.Severity && (effect.Code == "high-watermark-beyond-end" ||
+		effect.Code == "recovery-point-beyond-end"):
 		return cause.Code == "high-watermark-beyond-end" // a crash is no excuse for what was committed
 	case cause.base == effect.base && explainsInSegment(cause, effect), explainsState(cause, effect):
 		return true
@@ -275,7 +278,8 @@ func explainsInSegment(cause, effect *Finding) bool {
 	case index && (by&moves != 0 || cause.moved):
 		return cause.Code == "segment-name" || effect.Code == "timeindex-last-entry" || comesAfter(cause, effect)
 	case index && by&hides != 0:
-		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from || effect.Code == "timeindex-last-entry"
+		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from ||
+			effect.Code == "timeindex-last-entry"
 	case of&ofTime != 0 && by&times != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset >= from
 	case cause.File == effect.File && by&of&(ofIndex|ofTime|ofTxnIndex) != 0:
@@ -286,7 +290,8 @@ func explainsInSegment(cause, effect *Finding) bool {
 	return false
 }
 
-// comesAfter reports whether an entry of an index is about what stands behind the cause or in its offsets, or about the whole.
+// comesAfter reports whether an entry of an index is about what stands behind the cause or in its offsets, or about the
+// whole.
 func comesAfter(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
 	switch {
@@ -298,7 +303,8 @@ func comesAfter(cause, effect *Finding) bool {
 	return cause.logPos < 0 || effect.FirstOffset < 0 || effect.FirstOffset >= from
 }
 
-// worse orders the findings about one index, which is judged as a whole: the worst comes first, and of equal ones the first.
+// worse orders the findings about one index, which is judged as a whole: the worst comes first, and of equal ones the
+// first.
 func worse(a, b *Finding) bool {
 	if a.Severity != b.Severity || a.Code == b.Code {
 		return a.Severity > b.Severity
@@ -324,7 +330,10 @@ func explainsState(cause, effect *Finding) bool {
 	switch effect.Code {
 	case "leader-epoch-contradiction":
 		return (cause.Code == "leader-epoch-order" || moved) && cause.File == effect.File && cause.Pos == effect.Pos ||
-			moved && slices.ContainsFunc(effect.Related, func(place Place) bool { return place.File == cause.File && place.Pos == cause.Pos })
+			moved && slices.ContainsFunc(effect.Related, func(place Place) bool {
+				return place.File == cause.File &&
+					place.Pos == cause.Pos
+			})
 	case "snapshot-stray", "snapshot-missing":
 		from, to := cause.doubtful()
 		return moved && from >= 0 && from < effect.until && to+1 >= effect.from

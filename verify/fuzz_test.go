@@ -13,8 +13,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// mutate changes one of the files as three bytes say: which file, how and where. It returns the name of the file, or "" if
-// nothing was changed.
+// mutate changes one of the files as three bytes say: which file, how and where. It returns the name of the file, or ""
+// if nothing was changed.
 func mutate(files map[string][]byte, how []byte) string {
 	var names []string
 	for name := range files {
@@ -78,7 +78,8 @@ func recordsOf(files map[string][]byte) uint64 {
 			}
 			var rec format.Record
 			for reader.Reset(b); reader.Next(&rec); {
-				fmt.Fprint(sum, rec.Offset, rec.Timestamp, rec.Sequence, rec.Key, rec.Value, rec.Headers, b.ProducerID, b.ProducerEpoch)
+				fmt.Fprint(sum, rec.Offset, rec.Timestamp, rec.Sequence, rec.Key, rec.Value, rec.Headers, b.ProducerID,
+					b.ProducerEpoch)
 			}
 		}
 	}
@@ -100,8 +101,9 @@ func readFiles(t testing.TB, dir string) map[string][]byte {
 	return files
 }
 
-// FuzzDirectory changes files of a healthy partition at random. Nothing panics or hangs, places lie inside their files, the
-// findings do not depend on jobs and runs, and a change of what the records say, made to one log alone, never passes.
+// FuzzDirectory changes files of a healthy partition at random. Nothing panics or hangs, places lie inside their files,
+// the findings do not depend on jobs and runs, and a change of what the records say, made to one log alone, never
+// passes.
 func FuzzDirectory(f *testing.F) {
 	bases := []string{plainBase, txnBase, "4.4.0/damage-base/zipped/orders-0"}
 	var originals []map[string][]byte
@@ -138,7 +140,8 @@ func FuzzDirectory(f *testing.F) {
 		for name, data := range files {
 			writeFile(t, filepath.Join(dir, name), data)
 		}
-		holdsUp(t, dir, files, recordsOf(files) != digests[which] && len(changed) == 1 && strings.HasSuffix(changed[0], ".log"))
+		holdsUp(t, dir, files, recordsOf(files) != digests[which] && len(changed) == 1 && strings.HasSuffix(changed[0],
+			".log"))
 	})
 }
 
@@ -167,7 +170,8 @@ func holdsUp(t *testing.T, dir string, files map[string][]byte, damaged bool) {
 			other = append(other, line(&again[i])+again[i].Message)
 		}
 		if !slices.Equal(texts, other) {
-			t.Errorf("%d jobs and runs of %v: %s\nfound, where one run has\n%s", o.Jobs, o.run, strings.Join(other, "\n"), strings.Join(texts, "\n"))
+			t.Errorf("%d jobs and runs of %v: %s\nfound, where one run has\n%s", o.Jobs, o.run, strings.Join(other, "\n"),
+				strings.Join(texts, "\n"))
 		}
 	}
 }

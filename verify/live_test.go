@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// playBroker writes partitions as a broker does, again and again, until its standard input ends: batch by batch, the log before
-// its indexes, with rolls, retention, truncation, and topics that are deleted and made anew.
+// playBroker writes partitions as a broker does, again and again, until its standard input ends: batch by batch, the
+// log before its indexes, with rolls, retention, truncation, and topics that are deleted and made anew.
 func playBroker(dir string) {
 	ended := make(chan struct{})
 	go func() {
@@ -103,7 +103,8 @@ func playPartition(source, dir string, round int) []func() error {
 // playSegment writes a segment batch by batch, with the entries of its indexes behind each.
 func playSegment(base int64, read func(string) []byte, write func(string, []byte)) {
 	name := func(kind format.Kind) string { return format.SegmentFileName(base, kind) }
-	log, index, times, txns := read(name(format.KindLog)), read(name(format.KindOffsetIndex)), read(name(format.KindTimeIndex)),
+	log, index, times, txns := read(name(format.KindLog)), read(name(format.KindOffsetIndex)),
+		read(name(format.KindTimeIndex)),
 		read(name(format.KindTxnIndex))
 	write(name(format.KindOffsetIndex), nil)
 	write(name(format.KindTimeIndex), nil)
@@ -141,8 +142,8 @@ func playDeletion(dir string, base int64, step func(func() error)) {
 	}
 }
 
-// Beside a writer in another process nothing is found that is not there: no batch, index or file of a moment is held against
-// those of another.
+// Beside a writer in another process nothing is found that is not there: no batch, index or file of a moment is held
+// against those of another.
 func TestBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	writer := exec.Command(os.Args[0])
@@ -170,13 +171,17 @@ func TestBesideAWriter(t *testing.T) {
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
 			continue
 		}
-		found, summary := runOn(t, Options{Level: Records, Jobs: 1 + i%2, run: int64(500 << (i % 5)), Patience: 50 * time.Millisecond}, dir)
+		found, summary := runOn(t, Options{Level: Records, Jobs: 1 + i%2, run: int64(500 << (i % 5)),
+			Patience: 50 * time.Millisecond}, dir)
 		for _, f := range found {
 			if f.Severity > Note {
 				t.Errorf("run %d: %s: %s", i, line(&f), f.Message)
 			}
 		}
-		if slices.ContainsFunc(summary.NotRead, func(text string) bool { return !strings.Contains(text, "not a file or directory of Kafka's") }) {
+		if slices.ContainsFunc(summary.NotRead, func(text string) bool {
+			return !strings.Contains(text,
+				"not a file or directory of Kafka's")
+		}) {
 			t.Errorf("run %d: not read: %v", i, summary.NotRead)
 		}
 		if slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "changed-while-read" }) {

@@ -172,10 +172,14 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 
 // damaged reports whether there is damage so far.
 func (p *partition) damaged() bool {
-	return slices.ContainsFunc(p.findings, func(f *Finding) bool { return f.Severity == Damage && !p.driver.opts.Ignore[f.Code] })
+	return slices.ContainsFunc(p.findings, func(f *Finding) bool {
+		return f.Severity == Damage &&
+			!p.driver.opts.Ignore[f.Code]
+	})
 }
 
-// startState is what is known of the producers before the first segment: its snapshot, if there is one that can be read.
+// startState is what is known of the producers before the first segment: its snapshot, if there is one that can be
+// read.
 func (p *partition) startState() *format.ProducerState {
 	if len(p.segments) == 0 {
 		return format.NewProducerState(0)

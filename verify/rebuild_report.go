@@ -33,8 +33,8 @@ func RebuildCount(s *rebuild.Summary, least Severity) (n int64) {
 	return n
 }
 
-// RebuildVerdict is the answer: incomplete if something could not be done or there was nothing to do, damaged if recovery
-// would cut more than the torn or empty end of a partition, else clean.
+// RebuildVerdict is the answer: incomplete if something could not be done or there was nothing to do, damaged if
+// recovery would cut more than the torn or empty end of a partition, else clean.
 func RebuildVerdict(s *rebuild.Summary) Verdict {
 	switch {
 	case len(s.NotDone) > 0 || s.Segments == 0:
@@ -126,7 +126,8 @@ type RebuildTable struct {
 func NewRebuildTable(w io.Writer, theme render.Theme, quiet bool) *RebuildTable {
 	return &RebuildTable{theme: theme, quiet: quiet, table: render.NewTable(w, theme, render.Column{Name: "outcome"},
 		render.Column{Name: "file"}, render.Column{Name: "bytes", Right: true}, render.Column{Name: "kept", Right: true},
-		render.Column{Name: "interval", Right: true}, render.Column{Name: "index", Right: true}, render.Column{Name: "timeindex", Right: true},
+		render.Column{Name: "interval", Right: true}, render.Column{Name: "index", Right: true},
+		render.Column{Name: "timeindex", Right: true},
 		render.Column{Name: "txnindex", Right: true})}
 }
 
@@ -139,7 +140,8 @@ func (r *RebuildTable) Segment(s *rebuild.Segment) error {
 	if s.Outcome == rebuild.Failed {
 		kept = 0
 	}
-	r.table.Row(paintOutcome(r.theme, s, string(s.Outcome)), render.Escaped(s.Name()), itoa(s.Size), itoa(kept), s.Interval.Value,
+	r.table.Row(paintOutcome(r.theme, s, string(s.Outcome)), render.Escaped(s.Name()), itoa(s.Size), itoa(kept),
+		s.Interval.Value,
 		itoa(int64(s.IndexEntries)), itoa(int64(s.TimeIndexEntries)), itoa(int64(s.TxnIndexEntries)))
 	return nil
 }
@@ -169,9 +171,11 @@ func (r *RebuildText) Segment(s *rebuild.Segment) error {
 	var text strings.Builder
 	if s.Dir != r.last {
 		r.last = s.Dir
-		text.WriteString(r.theme.Strong(render.Escaped(s.Dir)) + r.theme.Dim("  index.interval.bytes "+intervalText(s.Interval)) + "\n")
+		text.WriteString(r.theme.Strong(render.Escaped(s.Dir)) + r.theme.Dim("  index.interval.bytes "+
+			intervalText(s.Interval)) + "\n")
 	}
-	line := fmt.Sprintf("%s  %s", paintOutcome(r.theme, s, fmt.Sprintf("%-7s", s.Outcome)), render.Escaped(filepath.Base(s.File)))
+	line := fmt.Sprintf("%s  %s", paintOutcome(r.theme, s, fmt.Sprintf("%-7s", s.Outcome)),
+		render.Escaped(filepath.Base(s.File)))
 	if s.Outcome != rebuild.Failed {
 		line += "  " + entriesText(s)
 	}
@@ -244,7 +248,8 @@ func RebuildVerdictText(s *rebuild.Summary, dir string) string {
 	if RebuildVerdict(s) == Clean {
 		word = "rebuilt"
 	}
-	text := fmt.Sprintf("%s: %s of %s, %s (%s) in %s", word, plural(s.Segments, "segment", "segments"), plural(s.Partitions, "partition", "partitions"),
+	text := fmt.Sprintf("%s: %s of %s, %s (%s) in %s", word, plural(s.Segments, "segment", "segments"),
+		plural(s.Partitions, "partition", "partitions"),
 		plural(s.Files, "file", "files"), render.Bytes(s.FileBytes), render.Escaped(dir))
 	if s.Unchanged > 0 {
 		text += fmt.Sprintf(", %d of them there already", s.Unchanged)

@@ -10,7 +10,8 @@ import (
 	"kseg/render"
 )
 
-// Report writes findings in one of the output formats. Finding is called with each, in order, and Close once at the end.
+// Report writes findings in one of the output formats. Finding is called with each, in order, and Close once at the
+// end.
 type Report interface {
 	Finding(*Finding) error
 	Close(*Summary) error
@@ -121,7 +122,8 @@ func (r *TableReport) Finding(f *Finding) error {
 	if f.Pos >= 0 {
 		position = itoa(f.Pos)
 	}
-	r.table.Row(paint(r.theme, f.Severity, f.Severity.String()), f.Code, render.Escaped(f.Shown), position, offsetsText(&f.Place), itoa(int64(f.Count)))
+	r.table.Row(paint(r.theme, f.Severity, f.Severity.String()), f.Code, render.Escaped(f.Shown), position,
+		offsetsText(&f.Place), itoa(int64(f.Count)))
 	return nil
 }
 
@@ -223,7 +225,8 @@ func (r *TextReport) Close(*Summary) error {
 		}
 	}
 	if r.more > 0 {
-		_, err := fmt.Fprintf(r.w, "%sand %s that say other things; -o json has them\n", textIndent, plural(r.more, "note", "notes"))
+		_, err := fmt.Fprintf(r.w, "%sand %s that say other things; -o json has them\n", textIndent, plural(r.more, "note",
+			"notes"))
 		return err
 	}
 	return nil
@@ -305,7 +308,8 @@ func VerdictText(s *Summary) (verdict, rest string) {
 	if s.Segments == 0 && s.Partitions == 0 && s.Files > 0 {
 		text += plural(s.Files, "file", "files")
 	} else {
-		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment", "segments"),
+		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment",
+			"segments"),
 			plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
 	}
 	if s.SampledOf > 0 {

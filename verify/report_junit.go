@@ -14,9 +14,9 @@ import (
 	"kseg/render"
 )
 
-// JUnitReport writes JUnit's XML, as CI systems read it: a suite for each partition and log directory, with a case for each
-// group of checks, and a first suite that says whether everything was read. A case has at most one failure or error, since
-// not all readers know what to do with more; its text has all findings.
+// JUnitReport writes JUnit's XML, as CI systems read it: a suite for each partition and log directory, with a case for
+// each group of checks, and a first suite that says whether everything was read. A case has at most one failure or
+// error, since not all readers know what to do with more; its text has all findings.
 //
 // The form is what the schemas of Ant (by Windy Road) and of Jenkins both allow.
 type JUnitReport struct {
@@ -178,7 +178,8 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 			errs++
 		}
 	}
-	buf = fmt.Appendf(buf, "  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=%s timestamp=\"%s\" "+
+	buf = fmt.Appendf(buf, "  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=%s "+
+		"timestamp=\"%s\" "+
 		"hostname=\"localhost\" id=\"%d\" package=\"kseg\">\n    <properties></properties>\n",
 		attribute(s.name), len(s.cases), failures, errs, seconds(s.took), r.now.UTC().Format("2006-01-02T15:04:05"), id)
 	for i, c := range s.cases {
@@ -186,7 +187,8 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 		if i == 0 {
 			took = s.took // all checks look at what is read once; readers add the cases up
 		}
-		buf = fmt.Appendf(buf, "    <testcase name=%s classname=%s time=%s", attribute(c.name), attribute(s.class), seconds(took))
+		buf = fmt.Appendf(buf, "    <testcase name=%s classname=%s time=%s", attribute(c.name), attribute(s.class),
+			seconds(took))
 		if c.element == "" {
 			buf = append(buf, "></testcase>\n"...)
 			continue
@@ -195,10 +197,12 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 		if c.findings > 1 {
 			message = fmt.Sprintf("%d in all, the first: %s", c.findings, message)
 		}
-		buf = fmt.Appendf(buf, ">\n      <%s type=%s message=%s>%s</%s>\n    </testcase>\n", c.element, attribute(c.kind), attribute(message),
+		buf = fmt.Appendf(buf, ">\n      <%s type=%s message=%s>%s</%s>\n    </testcase>\n", c.element, attribute(c.kind),
+			attribute(message),
 			escapeXML(c.text.String()), c.element)
 	}
-	return fmt.Appendf(buf, "    <system-out>%s</system-out>\n    <system-err></system-err>\n  </testsuite>\n", escapeXML(s.out.String()))
+	return fmt.Appendf(buf, "    <system-out>%s</system-out>\n    <system-err></system-err>\n  </testsuite>\n",
+		escapeXML(s.out.String()))
 }
 
 // seconds is a time as JUnit has it.
@@ -208,8 +212,8 @@ func seconds(took time.Duration) string {
 
 func attribute(text string) string { return `"` + escapeXML(text) + `"` }
 
-// escapeXML writes text for XML 1.0. What came from files has no control characters any more (render.Escaped), and line ends
-// are kept as they are, for reading.
+// escapeXML writes text for XML 1.0. What came from files has no control characters any more (render.Escaped), and line
+// ends are kept as they are, for reading.
 func escapeXML(text string) string {
 	var b bytes.Buffer
 	for i, line := range strings.Split(text, "\n") {

@@ -90,7 +90,8 @@ func (e *element) check(t *testing.T) {
 }
 
 // junit runs a verification and reads its report strictly.
-func junit(t *testing.T, failFrom Severity, opts Options, paths ...string) (root element, text string, found []Finding) {
+func junit(t *testing.T, failFrom Severity, opts Options, paths ...string) (root element, text string,
+	found []Finding) {
 	t.Helper()
 	set, err := logdir.Open(paths, logdir.Options{})
 	if err != nil {
@@ -116,7 +117,8 @@ func junit(t *testing.T, failFrom Severity, opts Options, paths ...string) (root
 	return root, out.String(), found
 }
 
-// Each finding is in one case, which is a failure from the given severity on; the numbers of a suite are those of its cases.
+// Each finding is in one case, which is a failure from the given severity on; the numbers of a suite are those of its
+// cases.
 func TestJUnit(t *testing.T) {
 	for i, r := range fixture.Recipes(t) {
 		if !fixture.Sampled(i, 4) {
@@ -178,7 +180,8 @@ func checkSuite(t *testing.T, suite *element, id int) (cases, failures int) {
 		}
 	}
 	got := fmt.Sprint(suite.attr("tests"), suite.attr("failures"), suite.attr("errors"), suite.attr("id"))
-	if want := fmt.Sprint(strconv.Itoa(cases), strconv.Itoa(failures), strconv.Itoa(errs), strconv.Itoa(id)); got != want || cases == 0 {
+	if want := fmt.Sprint(strconv.Itoa(cases), strconv.Itoa(failures), strconv.Itoa(errs),
+		strconv.Itoa(id)); got != want || cases == 0 {
 		t.Errorf("%s: numbers are %s, want %s", suite.attr("name"), got, want)
 	}
 	return cases, failures
@@ -201,7 +204,10 @@ func TestJUnitHostileNames(t *testing.T) {
 	}
 	doc, text, found := junit(t, Damage, Options{}, root, filepath.Join(root, "\x02<missing>"))
 	doc.check(t)
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' || r == '\u202e' || r == 0xfffe }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\n' ||
+			r == '\u202e' || r == 0xfffe
+	}) {
 		t.Errorf("characters that XML cannot have:\n%q", text)
 	}
 	if damages := strings.Count(text, "<failure "); len(found) < len(names) || damages < len(names) {

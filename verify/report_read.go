@@ -86,7 +86,8 @@ func ReadReport(r io.Reader, emit func(*Finding) error) (*Summary, error) {
 
 func (l *reportLine) finding() *Finding {
 	severity, _ := ParseSeverity(l.Severity)
-	f := &Finding{Code: l.Code, Severity: severity, Partition: orEmpty(l.Partition), Producer: l.Producer, Place: l.place(), Message: l.Message,
+	f := &Finding{Code: l.Code, Severity: severity, Partition: orEmpty(l.Partition), Producer: l.Producer,
+		Place: l.place(), Message: l.Message,
 		Next: orEmpty(l.Next), Count: l.Count}
 	f.Shown = f.File
 	for _, e := range l.Evidence {
@@ -99,13 +100,16 @@ func (l *reportLine) finding() *Finding {
 }
 
 func (p *reportPlace) place() Place {
-	return Place{File: orEmpty(p.File), Pos: orNone(p.Position), Len: orNone(p.Length), FirstOffset: orNone(p.FirstOffset), LastOffset: orNone(p.LastOffset)}
+	return Place{File: orEmpty(p.File), Pos: orNone(p.Position), Len: orNone(p.Length), FirstOffset: orNone(p.FirstOffset),
+		LastOffset: orNone(p.LastOffset)}
 }
 
 func (l *reportLine) summary() *Summary {
-	s := &Summary{LogDirs: l.LogDirs, Partitions: l.Parts, Segments: l.Segments, Files: l.Files, Batches: l.Batches, Bytes: l.Bytes,
-		Damage: l.Findings.Damage, Warnings: l.Findings.Warning, Notes: l.Findings.Note, Stopped: l.Stopped, NotRead: l.NotRead,
-		Shard: l.Shard, Shards: l.Shards, Sampled: l.Sampled, SampledOf: l.Of}
+	s := &Summary{LogDirs: l.LogDirs, Partitions: l.Parts, Segments: l.Segments, Files: l.Files, Batches: l.Batches,
+		Bytes:  l.Bytes,
+		Damage: l.Findings.Damage, Warnings: l.Findings.Warning, Notes: l.Findings.Note, Stopped: l.Stopped,
+		NotRead: l.NotRead,
+		Shard:   l.Shard, Shards: l.Shards, Sampled: l.Sampled, SampledOf: l.Of}
 	if l.Records != nil {
 		s.Level, s.Records = Records, *l.Records
 	}
@@ -115,7 +119,8 @@ func (l *reportLine) summary() *Summary {
 // Add adds the counts of another run.
 func (s *Summary) Add(o *Summary) {
 	s.Level = min(s.Level, o.Level)
-	s.LogDirs, s.Partitions, s.Segments, s.Files = s.LogDirs+o.LogDirs, s.Partitions+o.Partitions, s.Segments+o.Segments, s.Files+o.Files
+	s.LogDirs, s.Partitions, s.Segments, s.Files = s.LogDirs+o.LogDirs, s.Partitions+o.Partitions, s.Segments+o.Segments,
+		s.Files+o.Files
 	s.Batches, s.Records, s.Bytes = s.Batches+o.Batches, s.Records+o.Records, s.Bytes+o.Bytes
 	s.Damage, s.Warnings, s.Notes = s.Damage+o.Damage, s.Warnings+o.Warnings, s.Notes+o.Notes
 	s.Stopped = s.Stopped || o.Stopped

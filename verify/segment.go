@@ -36,8 +36,8 @@ type segment struct {
 	witnesses        []Place
 }
 
-// growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it ends
-// in the middle of a batch, or before its index does, is the reader's haste.
+// growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it
+// ends in the middle of a batch, or before its index does, is the reader's haste.
 func (s *segment) growing(read int64) bool {
 	now, err := s.log.SizeNow()
 	return s.last && err == nil && now > read
@@ -45,8 +45,8 @@ func (s *segment) growing(read int64) bool {
 
 func (s *segment) closed() bool { return !s.last }
 
-// indexed reports whether a broker takes all slots of the segment's indexes for entries when it starts: it trims those of the last segment
-// too when it stops cleanly.
+// indexed reports whether a broker takes all slots of the segment's indexes for entries when it starts: it trims those
+// of the last segment too when it stops cleanly.
 func (s *segment) indexed() bool { return !s.last || s.part.shutdown == cleanShutdown }
 
 // place is a stretch of the segment's log.
@@ -120,7 +120,8 @@ type ordered struct {
 	own     looked // for what is looked at once more
 }
 
-// take takes the next run. A file that has become shorter ends; what else keeps a run from being looked at spoils that alone.
+// take takes the next run. A file that has become shorter ends; what else keeps a run from being looked at spoils that
+// alone.
 func (o *ordered) take(r *walk.Run[looked]) error {
 	if errors.Is(r.Err, logdir.ErrVanished) {
 		return r.Err
@@ -203,8 +204,8 @@ func (s *segment) note(b *format.Batch) {
 	}
 }
 
-// hole takes bytes that are no batch. If the batch that is held does not match its checksum, the fault may lie in its length:
-// then it reaches from its beginning to the next intact batch. Otherwise the two are one stretch of damage.
+// hole takes bytes that are no batch. If the batch that is held does not match its checksum, the fault may lie in its
+// length: then it reaches from its beginning to the next intact batch. Otherwise the two are one stretch of damage.
 func (o *ordered) hole(h *format.Hole) {
 	hole := *h
 	if o.holding && hole.Kind == format.ZeroTail && o.tornByZeros(&o.held) {
@@ -264,8 +265,8 @@ func (o *ordered) flush(next *format.Batch) {
 	}
 }
 
-// tornByZeros reports a batch behind which no other comes and whose checksum does not match as torn, if its end is zeros and no flipped bit
-// explains it.
+// tornByZeros reports a batch behind which no other comes and whose checksum does not match as torn, if its end is
+// zeros and no flipped bit explains it.
 func (o *ordered) tornByZeros(b *format.Batch) bool {
 	torn, there := o.p.zeroed(o.seg, o.data, b.Pos, o.seg.nextOffset)
 	if torn == nil || int64(len(there)) >= b.End() {
@@ -274,7 +275,8 @@ func (o *ordered) tornByZeros(b *format.Batch) bool {
 	if _, _, flipped := b.FlippedBit(); flipped {
 		return false
 	}
-	o.p.hole(o.seg, o.data, &format.Hole{Kind: format.Damage, Pos: torn.Pos, Len: torn.Len, Expected: torn.Expected, Next: -1, NextOffset: -1})
+	o.p.hole(o.seg, o.data, &format.Hole{Kind: format.Damage, Pos: torn.Pos, Len: torn.Len, Expected: torn.Expected,
+		Next: -1, NextOffset: -1})
 	return true
 }
 

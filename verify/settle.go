@@ -30,9 +30,9 @@ func (p *partition) list() {
 	p.take(dir)
 }
 
-// settle looks at the partition, and again if it changed while it was read and there is a finding that may come from that. It
-// returns the look that counts and its findings: those of a look at what is at rest, or those that all looks agree on. A broker
-// that writes, rolls, cleans and deletes gives none, since no two looks see the same of that.
+// settle looks at the partition, and again if it changed while it was read and there is a finding that may come from
+// that. It returns the look that counts and its findings: those of a look at what is at rest, or those that all looks
+// agree on. A broker that writes, rolls, cleans and deletes gives none, since no two looks see the same of that.
 func (p *partition) settle(src *walk.Walker[looked]) (*partition, []*Finding, error) {
 	changes := false
 	now, err := p.look(src)
@@ -98,8 +98,8 @@ func (p *partition) look(src *walk.Walker[looked]) (found []*Finding, err error)
 // justNow is how long ago a partition was written to at most if a broker may be in the middle of it.
 const justNow = 2 * time.Second
 
-// beingWritten is true if something is wrong with a partition that was written to just now: the bytes of one write do not come
-// all at once, and files are renamed one by one.
+// beingWritten is true if something is wrong with a partition that was written to just now: the bytes of one write do
+// not come all at once, and files are renamed one by one.
 func (p *partition) beingWritten(found []*Finding) bool {
 	if p.driver.opts.Patience == 0 || !slices.ContainsFunc(found, func(f *Finding) bool { return f.Severity > Note }) {
 		return false
@@ -129,7 +129,8 @@ func (p *partition) doubtful(found []*Finding) bool {
 
 func vanished(err error) bool { return errors.Is(err, logdir.ErrVanished) }
 
-// changed lists the partition and its log directory's state files anew, and reports whether all is as it was when the look began.
+// changed lists the partition and its log directory's state files anew, and reports whether all is as it was when the
+// look began.
 func (p *partition) changed() (now *logdir.Partition, same bool) {
 	if p.alone != nil {
 		f, err := p.alone.Again()
@@ -152,8 +153,8 @@ func (p *partition) changed() (now *logdir.Partition, same bool) {
 	return now, same
 }
 
-// spot tells a finding in two looks for the same. State files are written anew, so that their lines move; the others must be the
-// same files.
+// spot tells a finding in two looks for the same. State files are written anew, so that their lines move; the others
+// must be the same files.
 type spot struct {
 	code, file string
 	pos        int64
@@ -173,11 +174,15 @@ func (p *partition) spotOf(f *Finding) spot {
 
 // confirmed are the findings that are no worse than a note, or were seen in an earlier look too.
 func (p *partition) confirmed(now []*Finding, earlier map[spot]bool) []*Finding {
-	return slices.DeleteFunc(slices.Clone(now), func(f *Finding) bool { return f.Severity > Note && !earlier[p.spotOf(f)] })
+	return slices.DeleteFunc(slices.Clone(now), func(f *Finding) bool {
+		return f.Severity > Note &&
+			!earlier[p.spotOf(f)]
+	})
 }
 
 func (p *partition) changedFinding() *Finding {
-	f := Finding{Code: "changed-while-read", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display, logPos: -1, base: -1,
+	f := Finding{Code: "changed-while-read", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display,
+		logPos: -1, base: -1,
 		Message: "it changed while it was read, and was looked at again"}
 	if p.gone {
 		f.Message = "the directory was deleted or renamed after it had been listed, and was not looked at"

@@ -11,9 +11,10 @@ import (
 
 // walker starts to go through the partitions, each of which is listed when the workers are about to come to it.
 func (d *driver) walker(ctx context.Context, partitions []*partition, jobs int) *walk.Walker[looked] {
-	return walk.Start(ctx, d.logs(partitions), walk.Options{Jobs: jobs, RunBytes: d.opts.run}, func(gate format.Gate) walk.Look[looked] {
-		return newWorker(d.opts, d.checks, gate).look
-	})
+	return walk.Start(ctx, d.logs(partitions), walk.Options{Jobs: jobs, RunBytes: d.opts.run},
+		func(gate format.Gate) walk.Look[looked] {
+			return newWorker(d.opts, d.checks, gate).look
+		})
 }
 
 func (d *driver) logs(partitions []*partition) iter.Seq[*walk.Log] {

@@ -18,7 +18,8 @@ func TestHugeBatch(t *testing.T) {
 	var log []byte
 	sizes := []int{100, 8<<20 + 5000, 300_000, 300_000, 300_000, 100, 8<<20 - 61, 7}
 	for i, size := range sizes {
-		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), TimestampMs: 1_700_000_000_000, Value: make([]byte, size)}}})
+		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: int64(i),
+			TimestampMs: 1_700_000_000_000, Value: make([]byte, size)}}})
 	}
 	name := filepath.Join(dir, "00000000000000000000.log")
 	for _, flip := range []int{-1, 5_000_000, len(log) - 3} {

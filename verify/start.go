@@ -71,8 +71,8 @@ func (p *partition) nextStart() *broker.PartitionStart {
 	return s
 }
 
-// judgeByStart lets the next start decide how bad findings are, and says what it does about them. It is played through only where something
-// is wrong.
+// judgeByStart lets the next start decide how bad findings are, and says what it does about them. It is played through
+// only where something is wrong.
 func (p *partition) judgeByStart(found []*Finding) {
 	asks := false
 	for _, f := range found {
@@ -145,7 +145,8 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 	case loaded && s.Clean:
 		f.Message += "; " + p.startWords() + " does not look at it: the broker stopped cleanly"
 	case loaded:
-		f.Message += fmt.Sprintf("; %s does not look at it: it lies below the recovery point, %d", p.startWords(), s.RecoveryPoint)
+		f.Message += fmt.Sprintf("; %s does not look at it: it lies below the recovery point, %d", p.startWords(),
+			s.RecoveryPoint)
 	default:
 		return false
 	}
@@ -161,7 +162,8 @@ func (p *partition) vanishing() string {
 	if b == nil || len(b.Vanished) == 0 {
 		return ", marker or not"
 	}
-	return fmt.Sprintf(", marker or not, and the partitions of %s (%s) are set aside as -stray", plural(int64(len(b.Vanished)), "topic", "topics"),
+	return fmt.Sprintf(", marker or not, and the partitions of %s (%s) are set aside as -stray",
+		plural(int64(len(b.Vanished)), "topic", "topics"),
 		strings.Join(b.Vanished[:min(len(b.Vanished), 5)], ", "))
 }
 
@@ -191,7 +193,8 @@ func lostWords(s *broker.PartitionStart) string {
 	if n == 0 {
 		return text
 	}
-	return text + fmt.Sprintf(", with which %s from %d to %d go", plural(s.Lost.Offsets(), "offset", "offsets"), s.Lost.Ranges[0].First, s.Lost.Ranges[n-1].Last)
+	return text + fmt.Sprintf(", with which %s from %d to %d go", plural(s.Lost.Offsets(), "offset", "offsets"),
+		s.Lost.Ranges[0].First, s.Lost.Ranges[n-1].Last)
 }
 
 // indexRepaired: what the start makes anew without loss is no damage.
@@ -227,7 +230,8 @@ func onlyCopy(f *Finding, s *broker.PartitionStart) {
 			f.Severity = Damage
 			f.FirstOffset, f.LastOffset = r.First, r.Last
 			f.Message = fmt.Sprintf("the next start deletes %s, and offsets %d to %d are nowhere else", r.File, r.First, r.Last)
-			f.Next = fmt.Sprintf("copy the files of segment %d out of the directory before a broker starts on it", format.ParseFileName(r.File).Base)
+			f.Next = fmt.Sprintf("copy the files of segment %d out of the directory before a broker starts on it",
+				format.ParseFileName(r.File).Base)
 			return
 		}
 	}
@@ -235,7 +239,8 @@ func onlyCopy(f *Finding, s *broker.PartitionStart) {
 
 // strayed: a partition that is set aside is lost to those who read it, if there is anything in it.
 func strayed(f *Finding, s *broker.PartitionStart) {
-	if s.Stray == "" || !slices.ContainsFunc(s.Partition.Segments, func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
+	if s.Stray == "" || !slices.ContainsFunc(s.Partition.Segments,
+		func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
 		return
 	}
 	f.Severity = Damage

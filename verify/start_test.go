@@ -20,7 +20,8 @@ func stoppedDir(t *testing.T, base, name string, clean bool, recoveryPoint strin
 	}
 	topic, number, _ := strings.Cut(name, "-")
 	writeFile(t, filepath.Join(dir, recoveryFile), []byte("0\n1\n"+topic+" "+number+" "+recoveryPoint+"\n"))
-	writeFile(t, filepath.Join(dir, "meta.properties"), []byte("version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\n"))
+	writeFile(t, filepath.Join(dir, "meta.properties"),
+		[]byte("version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\n"))
 	if clean {
 		writeFile(t, filepath.Join(dir, ".kafka_cleanshutdown"), []byte(`{"version":0,"brokerEpoch":5}`))
 	}
@@ -37,7 +38,8 @@ func pad(t *testing.T, dir, base string) {
 	}
 }
 
-// nextStarts are log directories, and what is found in them because of what the next start does: all of it was seen with a real broker.
+// nextStarts are log directories, and what is found in them because of what the next start does: all of it was seen
+// with a real broker.
 var nextStarts = []struct {
 	name string
 	make func(t *testing.T) string
@@ -48,7 +50,8 @@ var nextStarts = []struct {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000096")
 		return dir
-	}, []string{"damage index-zero-slots", "damage timeindex-zero-slots"}, []string{"retention by time deletes the segment"}},
+	}, []string{"damage index-zero-slots", "damage timeindex-zero-slots"},
+		[]string{"retention by time deletes the segment"}},
 	{"zeros behind the active indexes of a killed broker", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000096")
@@ -58,7 +61,8 @@ var nextStarts = []struct {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "0")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
 		return dir
-	}, []string{"warning index-zero-slots", "warning timeindex-zero-slots"}, []string{"the next start recovers the segment and makes the file anew"}},
+	}, []string{"warning index-zero-slots", "warning timeindex-zero-slots"}, []string{"the next start recovers the " +
+		"segment and makes the file anew"}},
 	{"zeros behind closed indexes below the recovery point", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
@@ -69,7 +73,8 @@ var nextStarts = []struct {
 		apply(t, filepath.Join(dir, "orders-0"), "flip 00000000000000000032.log 1164:0\nremove 00000000000000000032.index")
 		return dir
 	}, []string{"damage index-missing", "damage batch-crc-mismatch"},
-		[]string{"the next start cuts the segment at byte 1084, with which 20 offsets from 44 to 63 go", "put the index back first", "kseg verify --rebuild DIR"}},
+		[]string{"the next start cuts the segment at byte 1084, with which 20 offsets from 44 to 63 go",
+			"put the index back first", "kseg verify --rebuild DIR"}},
 	{"a bad batch after a clean stop", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "flip 00000000000000000032.log 1164:0")
@@ -84,7 +89,8 @@ var nextStarts = []struct {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "32")
 		apply(t, filepath.Join(dir, "orders-0"), "flip 00000000000000000032.log 1164:0")
 		return dir
-	}, []string{"damage batch-crc-mismatch"}, []string{"cuts the segment at byte 1084 and deletes 2 later segments, with which 76 offsets from 44 to 119 go"}},
+	}, []string{"damage batch-crc-mismatch"}, []string{"cuts the segment at byte 1084 and deletes 2 later segments, " +
+		"with which 76 offsets from 44 to 119 go"}},
 	{"zeros behind a closed segment", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "zero 00000000000000000032.log 2933+13451")
@@ -136,8 +142,8 @@ var nextStarts = []struct {
 	}, []string{"damage meta-properties-unreadable"}, []string{"no node.id"}},
 }
 
-// TestNextStartDecides: how bad it is, and what is said of it, follows from what the next start does from this marker, recovery point and
-// metadata.
+// TestNextStartDecides: how bad it is, and what is said of it, follows from what the next start does from this marker,
+// recovery point and metadata.
 func TestNextStartDecides(t *testing.T) {
 	for _, c := range nextStarts {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {

@@ -13,8 +13,10 @@ import (
 )
 
 // truncated are directories in which each log is cut: partitions of all kinds.
-var truncated = []string{"4.4.0/damage-base/txn", "4.4.0/compacted", "4.4.0/logdirs/killed", "4.4.0/preallocate", "0.10.2.2/legacy", "0.9.0.1/legacy",
-	"3.7.2/transactions", "4.4.0/damage-base/plain", "4.4.0/damage-base/zipped", "4.4.0/internal", "4.4.0/logdirs/clean", "4.4.0/transactions"}
+var truncated = []string{"4.4.0/damage-base/txn", "4.4.0/compacted", "4.4.0/logdirs/killed", "4.4.0/preallocate",
+	"0.10.2.2/legacy", "0.9.0.1/legacy",
+	"3.7.2/transactions", "4.4.0/damage-base/plain", "4.4.0/damage-base/zipped", "4.4.0/internal", "4.4.0/logdirs/clean",
+	"4.4.0/transactions"}
 
 const (
 	noTrace  = "no checkpoint, snapshot or index entry was written behind the place before the broker was killed"
@@ -32,8 +34,8 @@ var untraced = map[string]string{
 	"4.4.0/logdirs/clean/data1/doomed-0.61ff0ed15c184741a4c8be2748a54102-delete":  toBeGone,
 }
 
-// Wherever the log of a segment is cut, at a batch or inside of one, closed or not, down to nothing, some witness is left and
-// makes a warning at least: an index, the next segment, a snapshot, a checkpoint.
+// Wherever the log of a segment is cut, at a batch or inside of one, closed or not, down to nothing, some witness is
+// left and makes a warning at least: an index, the next segment, a snapshot, a checkpoint.
 func TestEveryCutLog(t *testing.T) {
 	names := truncated
 	if testing.Short() {

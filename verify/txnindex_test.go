@@ -9,7 +9,8 @@ import (
 	"kseg/internal/fixture"
 )
 
-// An entry whose last stable offset is too high is judged by what a search makes of it: damage if it hides a later entry.
+// An entry whose last stable offset is too high is judged by what a search makes of it: damage if it hides a later
+// entry.
 func TestLastStableOffset(t *testing.T) {
 	for _, c := range []struct {
 		file string

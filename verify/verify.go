@@ -1,13 +1,14 @@
-// Package verify reads everything in a log directory and trusts nothing: are the batches intact, do their offsets, epochs
-// and sequences run on, do look-ups through the indexes find what is there, do the state files agree with the log?
+// Package verify reads everything in a log directory and trusts nothing: are the batches intact, do their offsets,
+// epochs and sequences run on, do look-ups through the indexes find what is there, do the state files agree with the
+// log?
 //
-// A run is one pass. Workers look at runs of whole batches by themselves (checksum, records); a single goroutine takes the
-// results in order and feeds the followers, which compare neighbours. What they find is folded at the end of each
+// A run is one pass. Workers look at runs of whole batches by themselves (checksum, records); a single goroutine takes
+// the results in order and feeds the followers, which compare neighbours. What they find is folded at the end of each
 // partition (fold.go), so that one fault gives one finding.
 //
-// A check is one value in check_<topic>.go, listed in checks.go. Severities follow one rule: damage is what is unreadable,
-// wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price of data; a note
-// is worth knowing.
+// A check is one value in check_<topic>.go, listed in checks.go. Severities follow one rule: damage is what is
+// unreadable, wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price of
+// data; a note is worth knowing.
 package verify
 
 import (
@@ -91,8 +92,8 @@ type PartitionGroups struct {
 	Took      time.Duration // from the place before to the end of this one
 }
 
-// Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended before
-// it had found damage; damaged if there is damage; warnings if there are any; else clean.
+// Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended
+// before it had found damage; damaged if there is damage; warnings if there are any; else clean.
 func (s *Summary) Verdict() Verdict {
 	switch {
 	case len(s.NotRead) > 0 || s.Segments+s.Files == 0 && s.Shards == 0 || s.Stopped && s.Damage == 0:
@@ -136,13 +137,15 @@ type driver struct {
 	behind     map[*logdir.LogDir][]behindCopy
 }
 
-// Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could not be
-// read is in the summary.
+// Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could
+// not be read is in the summary.
 func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{}, summary: Summary{Level: opts.Level},
-		set: set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{}, behind: map[*logdir.LogDir][]behindCopy{}}
+	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{},
+		summary: Summary{Level: opts.Level},
+		set:     set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{},
+		behind: map[*logdir.LogDir][]behindCopy{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
@@ -223,7 +226,8 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	return d.emitAll(found)
 }
 
-// lap is the time since the last lap. Partitions are read ahead by several workers, and so it is that of waiting for one.
+// lap is the time since the last lap. Partitions are read ahead by several workers, and so it is that of waiting for
+// one.
 func (d *driver) lap() time.Duration {
 	if d.opts.Clock == nil {
 		return 0

@@ -65,7 +65,8 @@ func TestNoFalseAlarms(t *testing.T) {
 			t.Parallel()
 			found, summary := runOn(t, Options{Level: Records, Jobs: 2}, fixture.Dir(t, name))
 			for _, f := range found {
-				if f.Severity > Note && !(strings.HasSuffix(f.Code, "-missing") && strings.HasPrefix(f.Partition, "r-no-timestamp")) {
+				if f.Severity > Note && !(strings.HasSuffix(f.Code, "-missing") && strings.HasPrefix(f.Partition,
+					"r-no-timestamp")) {
 					t.Errorf("%s %s %s @%d: %s", f.Severity, f.Code, f.File, f.Pos, f.Message)
 				}
 			}
@@ -76,8 +77,8 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
-// Beside a live broker a log may be read just while a batch is written: if it is longer by the time the end is judged, the end
-// is no torn one. If it is not, it is.
+// Beside a live broker a log may be read just while a batch is written: if it is longer by the time the end is judged,
+// the end is no torn one. If it is not, it is.
 func TestGrowingLogIsNotTorn(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/hello/hello-0")
 	name := filepath.Join(dir, "00000000000000000000.log")
@@ -104,13 +105,15 @@ func TestVanishedFileIsNotMissed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex"} {
+		for _, name := range []string{"00000000000000000000.log", "00000000000000000000.index",
+			"00000000000000000000.timeindex"} {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var found []string
-		summary, err := Run(context.Background(), set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20, Now: time.UnixMilli(1796000000000),
+		summary, err := Run(context.Background(), set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20,
+			Now: time.UnixMilli(1796000000000),
 			Emit: func(f *Finding) error {
 				found = append(found, line(f))
 				return nil
@@ -118,7 +121,8 @@ func TestVanishedFileIsNotMissed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(summary.NotRead) > 0 || summary.Segments != 3 || len(found) != 1 || !strings.HasPrefix(found[0], "note leader-epoch-below-start") {
+		if len(summary.NotRead) > 0 || summary.Segments != 3 || len(found) != 1 || !strings.HasPrefix(found[0],
+			"note leader-epoch-below-start") {
 			t.Errorf("%d jobs: not read %v, found %v", jobs, summary.NotRead, found)
 		}
 	}
@@ -126,7 +130,8 @@ func TestVanishedFileIsNotMissed(t *testing.T) {
 
 // A batch that decompresses to more than is allowed is not read, which is no damage.
 func TestTooLargeBatchIsNotRead(t *testing.T) {
-	found, summary := runOn(t, Options{Level: Records, MaxBatchBytes: 1000}, fixture.Dir(t, "4.4.0/codecs/codec-gzip-createtime-0"))
+	found, summary := runOn(t, Options{Level: Records, MaxBatchBytes: 1000},
+		fixture.Dir(t, "4.4.0/codecs/codec-gzip-createtime-0"))
 	for _, f := range found {
 		if f.Severity > Note {
 			t.Errorf("%s: %s", f.Code, f.Message)
@@ -146,8 +151,9 @@ func TestInterrupt(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
-		_, err = Run(ctx, set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20, Emit: func(*Finding) error { return nil },
-			run: 1, Progress: func(int64) {
+		_, err = Run(ctx, set, Options{Level: Records, Jobs: jobs, MaxBatchBytes: 1 << 20,
+			Emit: func(*Finding) error { return nil },
+			run:  1, Progress: func(int64) {
 				if calls++; calls == 20 {
 					cancel()
 				}
@@ -159,10 +165,11 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// Retention takes segments away from the beginning, and with a restart the snapshot that is left there: what is then not known of
-// producers and transactions is no fault.
+// Retention takes segments away from the beginning, and with a restart the snapshot that is left there: what is then
+// not known of producers and transactions is no fault.
 func TestNoFalseAlarmsAfterRetention(t *testing.T) {
-	for _, name := range []string{cleanData1 + "/inventory-0", "4.4.0/logdirs/killed/data1/inventory-0", txnBase, "3.7.2/transactions/ledger37-0",
+	for _, name := range []string{cleanData1 + "/inventory-0", "4.4.0/logdirs/killed/data1/inventory-0", txnBase,
+		"3.7.2/transactions/ledger37-0",
 		compacted + "/users-0"} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, restarted), func(t *testing.T) {
@@ -205,7 +212,8 @@ func takeSegment(t *testing.T, log, next string, restarted bool) {
 
 // With a clean-shutdown marker beside the partition a broker looks at nothing, so that what a crash explains is damage.
 func TestCleanShutdownMarkerMakesDamage(t *testing.T) {
-	for recipe, code := range map[string]string{"torn-last-batch": "torn-tail", "zero-tail-8k": "zero-tail", "zero-tail-5": "zero-tail",
+	for recipe, code := range map[string]string{"torn-last-batch": "torn-tail", "zero-tail-8k": "zero-tail",
+		"zero-tail-5":      "zero-tail",
 		"empty-active-log": "log-end-missing"} {
 		dir := fixture.Damaged(t, recipe)
 		writeFile(t, filepath.Join(filepath.Dir(dir), ".kafka_cleanshutdown"), []byte(`{"version":0,"brokerEpoch":13}`))
@@ -240,7 +248,8 @@ func TestStoppedRunIsNotClean(t *testing.T) {
 	}
 	_, summary = runOn(t, Options{Level: Records, FailFast: true, Jobs: 2}, fixture.Damaged(t, "two-corruptions"))
 	if !summary.Stopped || summary.Verdict() != Damaged || summary.Segments != 1 {
-		t.Errorf("stopped %v, verdict %s after %d segments, want damage after the first", summary.Stopped, summary.Verdict(), summary.Segments)
+		t.Errorf("stopped %v, verdict %s after %d segments, want damage after the first", summary.Stopped, summary.Verdict(),
+			summary.Segments)
 	}
 }
 
@@ -280,11 +289,13 @@ func TestPanicsSpoilOneFile(t *testing.T) {
 		checks = append(slices.Clone(usual), &check)
 		for jobs := 1; jobs <= 2; jobs++ {
 			found, summary := runOn(t, Options{Level: Records, Jobs: jobs, run: 1000}, fixture.Dir(t, path.Dir(plainBase)))
-			if len(summary.NotRead) == 0 || !strings.Contains(summary.NotRead[0], "internal error: boom") || summary.Verdict() != Incomplete {
+			if len(summary.NotRead) == 0 || !strings.Contains(summary.NotRead[0], "internal error: boom") ||
+				summary.Verdict() != Incomplete {
 				t.Errorf("%s, %d jobs: not read: %q", name, jobs, summary.NotRead)
 			}
 			if name == "batch" && (len(summary.NotRead) != 1 || summary.Segments < 4 || summary.Batches < 20) {
-				t.Errorf("%d jobs: %d segments, %d batches; found %v, not read %q", jobs, summary.Segments, summary.Batches, found, summary.NotRead)
+				t.Errorf("%d jobs: %d segments, %d batches; found %v, not read %q", jobs, summary.Segments, summary.Batches, found,
+					summary.NotRead)
 			}
 		}
 	}

@@ -37,8 +37,8 @@ func (d *Damage) Tail() bool {
 }
 
 // Chunks yields what is in a log, in the order of the file, for those who read several logs side by side (with
-// iter.Pull) and for those to whom damage matters more than speed. progress, which may be nil, is called with the bytes gone
-// through since its last call.
+// iter.Pull) and for those to whom damage matters more than speed. progress, which may be nil, is called with the bytes
+// gone through since its last call.
 func Chunks(ctx context.Context, log *Log, progress func(bytes int64)) iter.Seq[Chunk] {
 	return func(yield func(Chunk) bool) {
 		c := chunker{yield: yield}

@@ -42,8 +42,8 @@ func (s *Stretch) load(from, to int64) {
 	s.extend(to)
 }
 
-// extend reads on to the byte to, and reports whether that is there now. What keeps it from that is s.bad; without an error
-// the mapping serves.
+// extend reads on to the byte to, and reports whether that is there now. What keeps it from that is s.bad; without an
+// error the mapping serves.
 func (s *Stretch) extend(to int64) bool {
 	have := s.at + int64(len(s.buf))
 	switch to = min(to, int64(len(s.Data))); {
@@ -60,8 +60,8 @@ func (s *Stretch) extend(to int64) bool {
 	return s.bad == nil
 }
 
-// fill puts the batches and holes that begin before until into s. Of the last stretch until is the largest number: only behind
-// the end of the file can a scanner tell whether the last batch is to be believed.
+// fill puts the batches and holes that begin before until into s. Of the last stretch until is the largest number: only
+// behind the end of the file can a scanner tell whether the last batch is to be believed.
 func (c *cutter) fill(s *Stretch, until int64) {
 	s.From = c.scan.Pos()
 	for !c.ended && c.scan.Pos() < until {
@@ -108,8 +108,8 @@ func (c *cutter) cut(s *Stretch, until int64) error {
 	return nil
 }
 
-// copied reads the next batch into b if that is a plain one in the stretch's buffer, into which it is read if need be. The
-// error is for bytes of it that cannot be read.
+// copied reads the next batch into b if that is a plain one in the stretch's buffer, into which it is read if need be.
+// The error is for bytes of it that cannot be read.
 func (c *cutter) copied(s *Stretch, b *format.Batch) (bool, error) {
 	if c.scan.NextIn(s.buf, s.at, b) {
 		return true, nil
@@ -155,7 +155,8 @@ func (c *cutter) stops(b *format.Batch, h *format.Hole) bool {
 // unreadable takes the bytes around a fault for a hole, up to the next intact batch.
 func (c *cutter) unreadable(s *Stretch, fault *logdir.FaultError) {
 	size, from := int64(len(c.data)), c.scan.Pos()
-	h := format.Hole{Kind: format.Unreadable, Pos: from, Stop: from, Len: size - from, Next: -1, NextOffset: -1, Expected: c.scan.Expected(), Err: fault}
+	h := format.Hole{Kind: format.Unreadable, Pos: from, Stop: from, Len: size - from, Next: -1, NextOffset: -1,
+		Expected: c.scan.Expected(), Err: fault}
 	for next := c.readable(fault.Pos); h.Next < 0; next = c.readable(fault.Pos) {
 		err := logdir.Guard(c.log.File.Display, func() error {
 			if b, ok := c.scan.Resync(next); ok {
@@ -175,8 +176,8 @@ func (c *cutter) unreadable(s *Stretch, fault *logdir.FaultError) {
 	s.load(c.scan.Pos(), c.scan.Pos()+int64(usualRun))
 }
 
-// readable is the first byte behind an unreadable one that can be read, or the file's length. The steps grow, so that a large
-// unreadable part of a disk, each access to which may take seconds, is not tried page by page.
+// readable is the first byte behind an unreadable one that can be read, or the file's length. The steps grow, so that a
+// large unreadable part of a disk, each access to which may take seconds, is not tried page by page.
 func (c *cutter) readable(pos int64) int64 {
 	var one [1]byte
 	size := int64(len(c.data))

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Ordered does something to each item with so many workers and yields the results in the order of the items. Every worker is a
-// function of its own, made by newWorker, so that it may have buffers. Workers run a few items ahead of what has been
-// yielded, not more. It stops early if ctx ends.
+// Ordered does something to each item with so many workers and yields the results in the order of the items. Every
+// worker is a function of its own, made by newWorker, so that it may have buffers. Workers run a few items ahead of
+// what has been yielded, not more. It stops early if ctx ends.
 func Ordered[T, R any](ctx context.Context, items []T, jobs int, newWorker func() func(T) R) iter.Seq[R] {
 	type task struct {
 		item T

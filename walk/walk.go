@@ -1,21 +1,22 @@
-// Package walk goes through logs: it cuts them into runs of whole batches, has workers look at the runs in parallel, and hands
-// them on in order.
+// Package walk goes through logs: it cuts them into runs of whole batches, has workers look at the runs in parallel,
+// and hands them on in order.
 //
-// A run is about half a megabyte. Its bytes are read into a buffer that stays in the processor's cache, which costs less than
-// mapping their pages; a batch too large for that is used where it is mapped. Each worker reads the stretch of the file that
-// its run is to cover, waits until the run before knows where it ends, hops through the headers from there, lets the next run
-// begin, and only then looks at its batches. What is no batch becomes a hole, by the rules of format.Scanner, in its place
-// among the batches: the file is walked once, whatever it holds.
+// A run is about half a megabyte. Its bytes are read into a buffer that stays in the processor's cache, which costs
+// less than mapping their pages; a batch too large for that is used where it is mapped. Each worker reads the stretch
+// of the file that its run is to cover, waits until the run before knows where it ends, hops through the headers from
+// there, lets the next run begin, and only then looks at its batches. What is no batch becomes a hole, by the rules of
+// format.Scanner, in its place among the batches: the file is walked once, whatever it holds.
 //
-// What goes wrong spoils as little as possible. Bytes that cannot be read are a hole with the error, and the walk goes on at
-// the next batch that is intact. A panic of what looks at a run is the error of that run. A file that becomes shorter ends.
+// What goes wrong spoils as little as possible. Bytes that cannot be read are a hole with the error, and the walk goes
+// on at the next batch that is intact. A panic of what looks at a run is the error of that run. A file that becomes
+// shorter ends.
 //
 // The short way to use it, for what looks at one batch after the other:
 //
 //	err := walk.Batches(ctx, walk.Segments(p.Segments), options, func(s *walk.Stretch, b *format.Batch) error { ... }, nil)
 //
-// What costs more than a few nanoseconds a batch is done by the workers, each with buffers of its own, and its results are
-// folded in order:
+// What costs more than a few nanoseconds a batch is done by the workers, each with buffers of its own, and its results
+// are folded in order:
 //
 //	err := walk.Fold(ctx, logs, options, func(gate format.Gate) walk.Look[result] {
 //		records := format.NewRecordReader(max, gate)
@@ -46,11 +47,11 @@ type Log struct {
 	File *logdir.File
 	Base int64 // the base offset, -1 if unknown
 	From int64 // the byte to begin at, where a batch begins
-	// Stop, if not nil, ends the log before a batch or a hole (the other argument is nil). It is called for each, in order, on
-	// any goroutine.
+	// Stop, if not nil, ends the log before a batch or a hole (the other argument is nil). It is called for each, in
+	// order, on any goroutine.
 	Stop func(b *format.Batch, h *format.Hole) bool
-	// Open, if not nil, is called before the file is opened, in order, on any goroutine. A Log without a File is nothing more
-	// than that: a moment among the logs.
+	// Open, if not nil, is called before the file is opened, in order, on any goroutine. A Log without a File is nothing
+	// more than that: a moment among the logs.
 	Open func()
 
 	flight *flight // while several workers look at it
@@ -73,7 +74,8 @@ type Hole struct {
 	Before int // the index of the batch that comes after it in the run
 }
 
-// Stretch is a part of a log: whole batches, and the holes between them. All of it is valid until the next one is asked for.
+// Stretch is a part of a log: whole batches, and the holes between them. All of it is valid until the next one is asked
+// for.
 type Stretch struct {
 	Log      *Log
 	Data     []byte // the whole file, as a mapping: the price of a byte is that of a page
@@ -121,10 +123,12 @@ func (s *Stretch) Each(batch func(*format.Batch) error, hole func(*format.Hole) 
 	return nil
 }
 
-// Fold goes through the logs: each run is looked at by a worker, and taken in order on the caller's goroutine. newLook makes
-// the Look of one worker; the gate is for its RecordReaders, and makes it wait with a very large batch until all runs before
-// have been taken. The error is the first of take, of the context, of a log that could not be read at all, or of a run.
-func Fold[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook func(format.Gate) Look[R], take func(*Run[R]) error) error {
+// Fold goes through the logs: each run is looked at by a worker, and taken in order on the caller's goroutine. newLook
+// makes the Look of one worker; the gate is for its RecordReaders, and makes it wait with a very large batch until all
+// runs before have been taken. The error is the first of take, of the context, of a log that could not be read at all,
+// or of a run.
+func Fold[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook func(format.Gate) Look[R],
+	take func(*Run[R]) error) error {
 	w := Start(ctx, logs, o, newLook)
 	defer w.Close()
 	for {
@@ -144,8 +148,8 @@ func Fold[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook fu
 	}
 }
 
-// Batches calls batch for each batch of the logs, whatever its checksum, and hole for each hole, in order and on the caller's
-// goroutine. hole may be nil. The errors are those of Fold.
+// Batches calls batch for each batch of the logs, whatever its checksum, and hole for each hole, in order and on the
+// caller's goroutine. hole may be nil. The errors are those of Fold.
 func Batches(ctx context.Context, logs iter.Seq[*Log], o Options, batch func(*Stretch, *format.Batch) error,
 	hole func(*Stretch, *format.Hole) error) error {
 	return Fold(ctx, logs, o, nil, func(r *Run[struct{}]) error {

@@ -98,7 +98,8 @@ func check(t *testing.T, data []byte, base int64) {
 	f := write(t, data)
 	for _, trust := range []format.Trust{format.TrustSane, format.TrustLengths, format.TrustBlindly} {
 		want := scanned(data, base, trust)
-		for _, o := range []Options{{Jobs: 1}, {Jobs: 1, RunBytes: 100}, {Jobs: 2, RunBytes: 700}, {Jobs: 3, RunBytes: 50}, {Jobs: 4}} {
+		for _, o := range []Options{{Jobs: 1}, {Jobs: 1, RunBytes: 100}, {Jobs: 2, RunBytes: 700}, {Jobs: 3, RunBytes: 50},
+			{Jobs: 4}} {
 			o.Trust = trust
 			if got := walked(t, f, base, o); !slices.Equal(got, want) {
 				t.Fatalf("%+v: got\n%s\nwant\n%s", o, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -107,8 +108,8 @@ func check(t *testing.T, data []byte, base int64) {
 	}
 }
 
-// A walk says what a scanner over the whole file says, however many workers there are and however small the runs: of files as
-// brokers write them, and with changed, zeroed and missing bytes.
+// A walk says what a scanner over the whole file says, however many workers there are and however small the runs: of
+// files as brokers write them, and with changed, zeroed and missing bytes.
 func TestWalkIsAScan(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, name := range fixture.Files(t, ".log") {
@@ -144,7 +145,8 @@ func TestWalkIsAScan(t *testing.T) {
 func TestLargeBatches(t *testing.T) {
 	var data []byte
 	for i, size := range []int{100, mostCopied + 5000, 600_000, 600_000, 100, mostCopied - 61, 3 << 20, 7} {
-		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), Value: make([]byte, size)}}})
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i),
+			Value: make([]byte, size)}}})
 	}
 	check(t, data, 0)
 }
@@ -185,7 +187,8 @@ func TestLogsInOrder(t *testing.T) {
 func TestEnds(t *testing.T) {
 	var data []byte
 	for i := range 60 {
-		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), Value: make([]byte, 300)}}})
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i),
+			Value: make([]byte, 300)}}})
 	}
 	mine := errors.New("mine")
 	for jobs := 1; jobs <= 4; jobs++ {
@@ -244,10 +247,11 @@ func TestStop(t *testing.T) {
 	for jobs := 1; jobs <= 2; jobs++ {
 		log := &Log{File: write(t, data), Stop: func(b *format.Batch, _ *format.Hole) bool { return b.BaseOffset == 7 }}
 		n := 0
-		err := Batches(context.Background(), slices.Values([]*Log{log}), Options{Jobs: jobs, RunBytes: 200}, func(*Stretch, *format.Batch) error {
-			n++
-			return nil
-		}, nil)
+		err := Batches(context.Background(), slices.Values([]*Log{log}), Options{Jobs: jobs, RunBytes: 200},
+			func(*Stretch, *format.Batch) error {
+				n++
+				return nil
+			}, nil)
 		if err != nil || n != 7 {
 			t.Errorf("%d jobs: %d batches, %v", jobs, n, err)
 		}
@@ -262,7 +266,8 @@ func TestUnreadableBlocks(t *testing.T) {
 		if i == 50 {
 			size = 30_000
 		}
-		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i), Value: make([]byte, size)}}})
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: int64(i),
+			Value: make([]byte, size)}}})
 	}
 	f := write(t, data)
 	const block = 4096
@@ -291,7 +296,8 @@ func TestUnreadableBlocks(t *testing.T) {
 				return false
 			})
 			if holes != 1 || !slices.Equal(got, want) {
-				t.Fatalf("block at %d, %+v: %d holes; got\n%s\nwant\n%s", bad, o, holes, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("block at %d, %+v: %d holes; got\n%s\nwant\n%s", bad, o, holes, strings.Join(got, "\n"),
+					strings.Join(want, "\n"))
 			}
 		}
 	}

@@ -33,7 +33,8 @@ type Walker[R any] struct {
 	turn    turn
 }
 
-// Start begins to go through the logs, each of which is given once. newLook makes the Look of a worker; nil looks at nothing.
+// Start begins to go through the logs, each of which is given once. newLook makes the Look of a worker; nil looks at
+// nothing.
 func Start[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook func(format.Gate) Look[R]) *Walker[R] {
 	if o.RunBytes == 0 {
 		o.RunBytes = usualRun
@@ -74,9 +75,9 @@ func Start[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook f
 	return w
 }
 
-// Log hands the runs of a log to take, in order; its error ends the log. Logs come in the order in which they were given; those
-// between are passed over. The error is that of take, of the context, or for a file that could not be read or changed
-// meanwhile. take decides what becomes of a run that has an error.
+// Log hands the runs of a log to take, in order; its error ends the log. Logs come in the order in which they were
+// given; those between are passed over. The error is that of take, of the context, or for a file that could not be read
+// or changed meanwhile. take decides what becomes of a run that has an error.
 func (w *Walker[R]) Log(log *Log, take func(*Run[R]) error) error {
 	if w.look != nil {
 		return w.inline(log, take)

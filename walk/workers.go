@@ -15,8 +15,8 @@ type place struct {
 	done  chan struct{} // the worker is done
 }
 
-// flight is a log on its way through the workers. One goroutine keeps the file mapped for all of them, until the last run has
-// been taken.
+// flight is a log on its way through the workers. One goroutine keeps the file mapped for all of them, until the last
+// run has been taken.
 type flight struct {
 	data []byte
 	cut  *cutter

@@ -31,33 +31,37 @@ var mayImport = map[string]struct {
 	ours []string
 	why  string
 }{
-	"":                 {[]string{"cmd"}, "main only starts cmd"},
-	"cmd":              {[]string{"*"}, ""},
-	"dump":             {verbImports, "a verb uses the rooms below it, not another verb"},
-	"lookup":           {verbImports, "a verb uses the rooms below it, not another verb"},
-	"verify":           {verbImports, "a verb uses the rooms below it, not another verb"},
-	"retention":        {verbImports, "a verb uses the rooms below it, not another verb"},
-	"ls":               {verbImports, "a verb uses the rooms below it, not another verb"},
-	"predict":          {verbImports, "a verb uses the rooms below it, not another verb"},
-	"txn":              {verbImports, "a verb uses the rooms below it, not another verb"},
-	"groups":           {verbImports, "a verb uses the rooms below it, not another verb"},
-	"metadata":         {verbImports, "a verb uses the rooms below it, not another verb"},
-	"compaction":       {verbImports, "a verb uses the rooms below it, not another verb"},
-	"compare":          {verbImports, "a verb uses the rooms below it, not another verb"},
-	"salvage":          {verbImports, "a verb uses the rooms below it, not another verb"},
-	"rebuild":          {[]string{"logdir", "format", "schema", "state", "walk", "broker"}, "files are written as a broker would, whatever is printed about it"},
-	"broker":           {[]string{"logdir", "format", "schema", "state", "walk"}, "the model of a broker computes, it does not print"},
-	"walk":             {[]string{"logdir", "format"}, "runs of batches are the same for all who read them"},
-	"explain":          {append(slices.Clone(verbImports), "lookup"), "explain shows lookup's steps, but no other verb"},
-	"state":            {[]string{"logdir", "format", "schema", "walk"}, "what a log folds to does not depend on how it is shown"},
+	"":           {[]string{"cmd"}, "main only starts cmd"},
+	"cmd":        {[]string{"*"}, ""},
+	"dump":       {verbImports, "a verb uses the rooms below it, not another verb"},
+	"lookup":     {verbImports, "a verb uses the rooms below it, not another verb"},
+	"verify":     {verbImports, "a verb uses the rooms below it, not another verb"},
+	"retention":  {verbImports, "a verb uses the rooms below it, not another verb"},
+	"ls":         {verbImports, "a verb uses the rooms below it, not another verb"},
+	"predict":    {verbImports, "a verb uses the rooms below it, not another verb"},
+	"txn":        {verbImports, "a verb uses the rooms below it, not another verb"},
+	"groups":     {verbImports, "a verb uses the rooms below it, not another verb"},
+	"metadata":   {verbImports, "a verb uses the rooms below it, not another verb"},
+	"compaction": {verbImports, "a verb uses the rooms below it, not another verb"},
+	"compare":    {verbImports, "a verb uses the rooms below it, not another verb"},
+	"salvage":    {verbImports, "a verb uses the rooms below it, not another verb"},
+	"rebuild": {[]string{"logdir", "format", "schema", "state", "walk", "broker"},
+		"files are written as a broker would, whatever is printed about it"},
+	"broker": {[]string{"logdir", "format", "schema", "state", "walk"}, "the model of a broker computes, it " +
+		"does not print"},
+	"walk":    {[]string{"logdir", "format"}, "runs of batches are the same for all who read them"},
+	"explain": {append(slices.Clone(verbImports), "lookup"), "explain shows lookup's steps, but no other verb"},
+	"state": {[]string{"logdir", "format", "schema", "walk"}, "what a log folds to does not depend on how " +
+		"it is shown"},
 	"schema":           {[]string{"format"}, "record schemas lie on top of the layouts"},
 	"logdir":           {[]string{"format"}, "logdir needs the table of file kinds and nothing else"},
 	"render":           {nil, "writers know values, not Kafka"},
 	"format":           {nil, "the layouts are pure functions over bytes"},
 	"internal/fixture": {[]string{"format"}, "fixtures are made of layouts, not of the code under test"},
 	"docs":             {nil, "pages that the program can print, and nothing else"},
-	"docs/gen":         {[]string{"cmd", "verify", "internal/fixture"}, "the generators print what the command line says of itself"},
-	"internal/bench":   {[]string{"format"}, "benchmarks write their own segments"},
+	"docs/gen": {[]string{"cmd", "verify", "internal/fixture"}, "the generators print what the command line " +
+		"says of itself"},
+	"internal/bench": {[]string{"format"}, "benchmarks write their own segments"},
 }
 
 // onlyImporter says which packages may import a library, by import path prefix.
@@ -74,19 +78,22 @@ var onlyImporter = []struct {
 	{"github.com/klauspost/compress", []string{"format"}, "codecs are format's, with their bounds"},
 	{"github.com/pierrec/lz4", []string{"format"}, "codecs are format's, with their bounds"},
 	{"github.com/cespare/xxhash", []string{"format"}, "digests are defined beside the layouts that they are of"},
-	{"runtime/debug", []string{"logdir", "cmd", "format"}, "the fault guard is logdir's; cmd reads the build's version; format lets go of memory before a very large batch"},
+	{"runtime/debug", []string{"logdir", "cmd", "format"}, "the fault guard is logdir's; cmd reads the build's " +
+		"version; format lets go of memory before a very large batch"},
 	{"unsafe", []string{"logdir"}, "nothing but a mapping needs it"},
 	{"testing", []string{"internal/fixture"}, "tests do not belong into the program"},
 	{"pgregory.net/rapid", []string{"internal/fixture"}, "tests do not belong into the program"},
 	{"github.com/google/go-cmp", nil, "tests do not belong into the program"},
 	{"github.com/rogpeppe/go-internal", []string{"internal/fixture"}, "tests do not belong into the program"},
-	{module + "/internal/fixture", []string{"docs/gen"}, "tests do not belong into the program; the README shows its commands at work on test data"},
+	{module + "/internal/fixture", []string{"docs/gen"}, "tests do not belong into the program; the README shows its " +
+		"commands at work on test data"},
 }
 
 // opens are the calls that reach into the file system to read, writes those that change it.
 var (
 	opens = map[string][]string{
-		"os":            {"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "Stat", "Lstat", "Readlink"},
+		"os": {"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "Stat", "Lstat",
+			"Readlink"},
 		"path/filepath": {"Walk", "WalkDir", "Glob", "EvalSymlinks"},
 		"io/ioutil":     {"ReadFile", "ReadDir"},
 		"syscall":       {"Open", "Mmap"},
@@ -174,7 +181,8 @@ func TestImports(t *testing.T) {
 	for _, src := range sources(t) {
 		rule, ok := room(src.pkg)
 		if !ok {
-			t.Errorf("%s: package %s is not in the table of internal/arch: say there what it may import, and in docs/architecture.md why",
+			t.Errorf("%s: package %s is not in the table of internal/arch: say there what it may import, and in "+
+				"docs/architecture.md why",
 				src.name, src.pkg)
 			continue
 		}
@@ -191,7 +199,8 @@ func TestImports(t *testing.T) {
 				}
 			}
 			for _, only := range onlyImporter {
-				if (imp == only.prefix || strings.HasPrefix(imp, strings.TrimSuffix(only.prefix, "/")+"/")) && !slices.Contains(only.by, rule) {
+				if (imp == only.prefix || strings.HasPrefix(imp, strings.TrimSuffix(only.prefix, "/")+"/")) &&
+					!slices.Contains(only.by, rule) {
 					t.Errorf("%s imports %s, which is for %v: %s", src.name, imp, only.by, only.why)
 				}
 			}
@@ -215,7 +224,8 @@ func TestFileAccess(t *testing.T) {
 			at := src.fset.Position(sel.Pos()).Line
 			canWrite := writers.MatchString(src.name)
 			if slices.Contains(opens[imp], sel.Sel.Name) && !readers.MatchString(src.name) && !canWrite {
-				t.Errorf("%s:%d calls %s.%s: only logdir opens files, so that one place answers for read-only, faults and vanished files",
+				t.Errorf("%s:%d calls %s.%s: only logdir opens files, so that one place answers for read-only, faults and "+
+					"vanished files",
 					src.name, at, id.Name, sel.Sel.Name)
 			}
 			if slices.Contains(writes[imp], sel.Sel.Name) && !canWrite {
@@ -268,7 +278,8 @@ func TestFunctionsAreShortAndDoNotPanic(t *testing.T) {
 			}
 			ast.Inspect(fn, func(n ast.Node) bool {
 				if id, ok := n.(*ast.Ident); ok && id.Name == "panic" && src.pkg != "internal/fixture" {
-					t.Errorf("%s:%d: %s panics: hostile input must end in an error", src.name, src.fset.Position(n.Pos()).Line, fn.Name.Name)
+					t.Errorf("%s:%d: %s panics: hostile input must end in an error", src.name, src.fset.Position(n.Pos()).Line,
+						fn.Name.Name)
 				}
 				return true
 			})
@@ -311,10 +322,12 @@ func TestMakefileRacesWhatIsConcurrent(t *testing.T) {
 			_, starts := n.(*ast.GoStmt)
 			if sel, ok := n.(*ast.SelectorExpr); ok {
 				pkg, _ := sel.X.(*ast.Ident)
-				starts = starts || sel.Sel.Name == "Go" || pkg != nil && pkg.Name == "walk" && slices.Contains([]string{"Start", "Ordered"}, sel.Sel.Name)
+				starts = starts || sel.Sel.Name == "Go" || pkg != nil && pkg.Name == "walk" &&
+					slices.Contains([]string{"Start", "Ordered"}, sel.Sel.Name)
 			}
 			if starts {
-				t.Errorf("%s:%d starts a goroutine: add ./%s to RACE_PKGS in the Makefile", src.name, src.fset.Position(n.Pos()).Line, src.pkg)
+				t.Errorf("%s:%d starts a goroutine: add ./%s to RACE_PKGS in the Makefile", src.name,
+					src.fset.Position(n.Pos()).Line, src.pkg)
 			}
 			return true
 		})
@@ -330,10 +343,12 @@ var (
 // TestTextsStandAlone keeps the repository free of what only its writer's machine has, and of unfinished ends.
 func TestTextsStandAlone(t *testing.T) {
 	walk(t, func(name string) {
-		if strings.HasPrefix(name, "testdata/golden/") || strings.HasPrefix(name, "testdata/logdirs/") || strings.HasPrefix(name, "internal/arch/") {
+		if strings.HasPrefix(name, "testdata/golden/") || strings.HasPrefix(name, "testdata/logdirs/") ||
+			strings.HasPrefix(name, "internal/arch/") {
 			return
 		}
-		if ext := path.Ext(name); !slices.Contains([]string{".go", ".md", ".sh", ".yml", ".txtar", ".txt", ".mod", ".xml", ".json", ".html", ""}, ext) {
+		if ext := path.Ext(name); !slices.Contains([]string{".go", ".md", ".sh", ".yml", ".txtar", ".txt", ".mod", ".xml",
+			".json", ".html", ""}, ext) {
 			return
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))

@@ -1,9 +1,10 @@
 // Command bench times kseg beside the real kafka-dump-log and beside a bare loop over the same bytes, one run after the
 // other, and prints the ratios: absolute times differ between machines, ratios less so.
 //
-// Without -dir it writes segments of six shapes itself, by repeating the batches of real segments with rising offsets (a base
-// offset lies outside a batch's checksum). With -dir it takes DIR/SHAPE/*.log. The real tool is run if KSEG_ORACLE_LIB names
-// a folder with Kafka's jars: kafka-dump-log beside dump, LogSegment.recover beside the rebuilding of indexes.
+// Without -dir it writes segments of six shapes itself, by repeating the batches of real segments with rising offsets
+// (a base offset lies outside a batch's checksum). With -dir it takes DIR/SHAPE/*.log. The real tool is run if
+// KSEG_ORACLE_LIB names a folder with Kafka's jars: kafka-dump-log beside dump, LogSegment.recover beside the
+// rebuilding of indexes.
 package main
 
 import (
@@ -50,7 +51,8 @@ var works = []work{
 // dumpLog times the real kafka-dump-log with these flags.
 func dumpLog(flags ...string) func(lib, segment string, runs int) (time.Duration, error) {
 	return func(lib, segment string, runs int) (time.Duration, error) {
-		args := []string{"-Xmx2g", "-cp", filepath.Join(lib, "*"), "org.apache.kafka.tools.DumpLogSegments", "--files", segment}
+		args := []string{"-Xmx2g", "-cp", filepath.Join(lib, "*"), "org.apache.kafka.tools.DumpLogSegments", "--files",
+			segment}
 		return best(runs, func() error { return command("java", append(args, flags...)...) }), nil
 	}
 }
@@ -59,7 +61,8 @@ func dumpLog(flags ...string) func(lib, segment string, runs int) (time.Duration
 func recovery(lib, segment string, runs int) (time.Duration, error) {
 	shortest := time.Duration(1<<63 - 1)
 	for range runs {
-		out, err := exec.Command("java", "-Xmx2g", "-cp", filepath.Join(lib, "*"), filepath.Join("verify", "oracle", "Recovery.java"),
+		out, err := exec.Command("java", "-Xmx2g", "-cp", filepath.Join(lib, "*"), filepath.Join("verify", "oracle",
+			"Recovery.java"),
 			"time", "4096", "86400000", filepath.Dir(segment)).Output()
 		if err != nil {
 			return 0, fmt.Errorf("recovery: %w", err)
@@ -138,7 +141,8 @@ func timeSegment(table *tabwriter.Writer, kseg, segment string, runs int) error 
 			}
 			return command(kseg, args...)
 		})
-		line := fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.0f\t%s", filepath.Base(filepath.Dir(segment)), mib, w.name, ours, mib/ours.Seconds(), bare)
+		line := fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.0f\t%s", filepath.Base(filepath.Dir(segment)), mib, w.name, ours,
+			mib/ours.Seconds(), bare)
 		tool, ratio := "", ""
 		if lib := os.Getenv("KSEG_ORACLE_LIB"); lib != "" && w.real != nil {
 			t, err := w.real(lib, segment, runs)

@@ -1,6 +1,6 @@
-// Command example makes what the examples in the documentation are about. Without an argument it makes .playground in the
-// working directory: the logs of testdata/logdirs, to try commands on. Inside of a .playground it takes steps as package fixture
-// has them, and makes those directories anew:
+// Command example makes what the examples in the documentation are about. Without an argument it makes .playground in
+// the working directory: the logs of testdata/logdirs, to try commands on. Inside of a .playground it takes steps as
+// package fixture has them, and makes those directories anew:
 //
 //	go run kseg/docs/gen/example 'damage: payload-flip'
 package main

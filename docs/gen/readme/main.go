@@ -1,7 +1,7 @@
-// Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a line
-// "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it took is left
-// out. The commands run in the folder given or, if the first line of the block is "$ go run kseg/docs/gen/example 'STEPS'", in a
-// new one with what those steps make (fixture.Prepare).
+// Command readme rewrites the examples in a page of Markdown, README.md or docs/workshop.md: whatever stands below a
+// line "$ kseg ..." in a console block becomes what that command prints, first on stdout, then on stderr; how long it
+// took is left out. The commands run in the folder given or, if the first line of the block is "$ go run
+// kseg/docs/gen/example 'STEPS'", in a new one with what those steps make (fixture.Prepare).
 //
 // Pipes into head and grep are understood ("| head -5", "| grep delta"), so that an example can be short.
 package main

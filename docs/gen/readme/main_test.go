@@ -45,11 +45,13 @@ func checkCurrent(t *testing.T, page, folder string) {
 }
 
 func TestRewriteReplacesOnlyOutputs(t *testing.T) {
-	got, err := rewrite("before\n```console\n$ kseg help exit-codes | grep Exit | head -1\nstale\n```\nafter\n```sh\nkseg dump x\n```\n")
+	got, err := rewrite("before\n```console\n$ kseg help exit-codes | grep Exit | head " +
+		"-1\nstale\n```\nafter\n```sh\nkseg dump x\n```\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(got, "stale") || !strings.HasPrefix(got, "before\n```console\n$ kseg help exit-codes | grep Exit | head -1\n# Exit codes\n") ||
+	if strings.Contains(got, "stale") || !strings.HasPrefix(got, "before\n```console\n$ kseg help exit-codes | grep "+
+		"Exit | head -1\n# Exit codes\n") ||
 		!strings.HasSuffix(got, "```\nafter\n```sh\nkseg dump x\n```\n") {
 		t.Errorf("rewritten to %q", got)
 	}
