@@ -91,12 +91,12 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 	if err := fixture.Copy(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	m := mutator{rng: rng, dir: dir}
+	m := fixture.Mutator{Rand: rng, Dir: dir}
 	for range rng.IntN(6) {
-		m.step()
+		m.Step()
 	}
 	p := openPartition(t, dir)
-	c := &mutated{dir: dir, did: base + " " + strings.Join(m.log, ", ")}
+	c := &mutated{dir: dir, did: base + " " + strings.Join(m.Done, ", ")}
 	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)],
 		IndexBytes:    []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
 		MaxBatchBytes: 16 << 20, ExpiredMs: time.Now().UnixMilli() - 86_400_000}

@@ -79,8 +79,8 @@ func spoilStart(t *testing.T, rng *rand.Rand, root string) {
 		t.Fatal(err)
 	}
 	for range 1 + rng.IntN(4) {
-		m := mutator{rng: rng, dir: parts[rng.IntN(len(parts))]}
-		m.step()
+		m := fixture.Mutator{Rand: rng, Dir: parts[rng.IntN(len(parts))]}
+		m.Step()
 	}
 	if rng.IntN(2) == 0 {
 		remove(t, root, "data1/.kafka_cleanshutdown")
