@@ -58,7 +58,7 @@ func (e *epochs) latest() (int32, bool) {
 	return 0, false
 }
 
-// cutEnd drops the entries that begin at the offset or behind it (truncateFromEndAsyncFlush).
+// cutEnd drops the entries that begin at the offset or after it (truncateFromEndAsyncFlush).
 func (e *epochs) cutEnd(end int64) {
 	n := len(e.entries)
 	for end >= 0 && n > 0 && e.entries[n-1].StartOffset >= end {

@@ -231,7 +231,7 @@ func sameContent(now *file, was *logdir.File) bool {
 	return err == nil && same
 }
 
-// grown reports whether a file only gets zeros behind what it has: room for new entries.
+// grown reports whether a file only gets zeros after what it has: room for new entries.
 func grown(now *file, was *logdir.File) bool {
 	if now.size <= was.Size || was.Size > maxCompared {
 		return false

@@ -38,7 +38,7 @@ func loadMetadata(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 
 const checkpointSuffix = ".checkpoint"
 
-// recoverSnapshots removes unfinished and old snapshots, and begins the log anew behind one that is ahead of it.
+// recoverSnapshots removes unfinished and old snapshots, and begins the log anew after one that is ahead of it.
 func (l *loader) recoverSnapshots() error {
 	var kept []format.FileName
 	var gone []string

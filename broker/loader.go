@@ -450,7 +450,7 @@ func (l *loader) openFirst(base int64) error {
 	return nil
 }
 
-// after are the segments behind a base offset.
+// after are the segments after a base offset.
 func after(segments []*segment, base int64) []*segment {
 	var all []*segment
 	for _, s := range segments {
@@ -469,7 +469,7 @@ func (l *loader) removeSegments(segments []*segment) {
 	}
 }
 
-// removeCut removes segments behind one that was cut, and their snapshots.
+// removeCut removes segments after one that was cut, and their snapshots.
 func (l *loader) removeCut(segments []*segment) {
 	l.removeSegments(segments)
 	for _, s := range segments {

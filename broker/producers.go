@@ -148,7 +148,7 @@ func (p *producers) take() {
 }
 
 // rebuild is UnifiedLog.rebuildProducerState: the state up to an offset, from the newest snapshot and the batches
-// behind it.
+// after it.
 func (p *producers) rebuild(segments []*segment, start, end int64, clean bool) error {
 	snapshotAt := map[int64]bool{}
 	var order []int64

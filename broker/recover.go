@@ -135,7 +135,7 @@ func (x *recovery) addProducer(b *format.Batch) error {
 	return nil
 }
 
-// markerError is what a broker throws for a control batch that makes no sense: recovery ends behind it, or nothing
+// markerError is what a broker throws for a control batch that makes no sense: recovery ends after it, or nothing
 // catches it.
 func markerError(err error, b *format.Batch) error {
 	if Fatal(err, b) {
@@ -145,7 +145,7 @@ func markerError(err error, b *format.Batch) error {
 }
 
 // Fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so
-// that recovery does not just end behind it.
+// that recovery does not just end after it.
 func Fatal(err error, b *format.Batch) bool {
 	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
 		if errors.Is(err, known) {
@@ -156,7 +156,7 @@ func Fatal(err error, b *format.Batch) bool {
 	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
 }
 
-// finish cuts the log behind the last sound batch and writes the indexes.
+// finish cuts the log after the last sound batch and writes the indexes.
 func (x *recovery) finish(end *corrupt) (int64, error) {
 	s := x.seg
 	cut := s.log.size - x.kept

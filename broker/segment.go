@@ -87,7 +87,7 @@ func (l *loader) open(base int64, suffix string) (*segment, error) {
 	return &segment{l: l, base: base, log: f}, nil
 }
 
-// suffix is what the names of the segment's files end in, behind their type.
+// suffix is what the names of the segment's files end in, after their type.
 func (s *segment) suffix() string {
 	return s.log.name[len(format.SegmentFileName(s.base, format.KindLog)):]
 }
@@ -232,7 +232,7 @@ func (w *walker) baseOffset() (int64, error) {
 	return first, nil
 }
 
-// nextOffset is readNextOffset: the offset behind the last batch from the last index entry on, or the base offset if
+// nextOffset is readNextOffset: the offset after the last batch from the last index entry on, or the base offset if
 // reading from there leads nowhere.
 func (s *segment) nextOffset() (int64, error) {
 	if s.end != nil {

@@ -60,7 +60,7 @@ func (l *loader) pieces(s *segment) ([]*piece, error) {
 			p.to = b.End()
 		}
 		if w.err == nil && w.pos < int64(len(log)) {
-			return stops(s.log.name, "%d bytes behind the last batch cannot be put into a new segment", int64(len(log))-w.pos)
+			return stops(s.log.name, "%d bytes after the last batch cannot be put into a new segment", int64(len(log))-w.pos)
 		}
 		return w.err
 	})

@@ -22,8 +22,9 @@ import (
 const wholeStarts = 12
 
 var (
-	loadedLine = regexp.MustCompile(`Completed load of Log\(dir=\S+/([^/,\s]+), .*logStartOffset=(\d+), logEndOffset=(\d+)\) with (\d+) segments`)
-	strayLine  = regexp.MustCompile(`Log in \S+/([^/\s]+) marked stray`)
+	loadedLine = regexp.MustCompile(`Completed load of Log\(dir=\S+/([^/,\s]+), .*logStartOffset=(\d+), ` +
+		`logEndOffset=(\d+)\) with (\d+) segments`)
+	strayLine = regexp.MustCompile(`Log in \S+/([^/\s]+) marked stray`)
 )
 
 // TestOracleStarts starts a real broker on copies of the three directories of one that stopped cleanly, each damaged in

@@ -101,10 +101,12 @@ var whatKeeps = []struct {
 	{"no meta.properties of the metadata log", func(t *testing.T, root string) { remove(t, root, "meta/meta.properties") },
 		"meta/meta.properties: there is no such file"},
 	{"a directory id twice", func(t *testing.T, root string) {
-		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\ndirectory.id=cOfP_cR_hDC40WnKuljcbA\n")
+		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n"+
+			"directory.id=cOfP_cR_hDC40WnKuljcbA\n")
 	}, "data2/meta.properties: directory.id is that of"},
 	{"another cluster", func(t *testing.T, root string) {
-		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\ndirectory.id=AABrc2VnAAAAAAAAAAAAAg\n")
+		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\n"+
+			"directory.id=AABrc2VnAAAAAAAAAAAAAg\n")
 	}, "data2/meta.properties: cluster.id is AABrc2VnAAAAAAAAAAAAAQ"},
 	{"no cluster id", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "broker.id=1\n") },
 		"data2/meta.properties: it has no cluster.id"},
@@ -222,7 +224,7 @@ func TestMetadataIsAlwaysRecovered(t *testing.T) {
 	}
 }
 
-// TestPaddedTimeIndex: after a clean stop zeros behind the entries of the active segment's time index are entries too.
+// TestPaddedTimeIndex: after a clean stop zeros after the entries of the active segment's time index are entries too.
 func TestPaddedTimeIndex(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
 	name := filepath.Join(root, "data1", "a.b_c-d-0", "00000000000000000000.timeindex")

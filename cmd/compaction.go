@@ -88,7 +88,7 @@ func newCompactionCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compaction PATH...",
 		Short: "Say what the log cleaner would remove, when, and what keeps the rest",
-		Example: `  kseg compaction /var/kafka-logs                                 # a line a compacted partition, filthiest first
+		Example: `  kseg compaction /var/kafka-logs                                 # a line a partition, filthiest first
   kseg compaction /var/kafka-logs/__consumer_offsets-24           # segment by segment: what stays, why the rest goes
   kseg compaction users-0 --key u-4711                            # the life of one key
   kseg compaction users-0 --keys=20                               # the most rewritten keys
@@ -96,18 +96,20 @@ func newCompactionCommand(env *Env) *cobra.Command {
   kseg compaction users-0 --topic-config min.compaction.lag.ms=3600000
   kseg compaction data1 --broker-config server.properties --dedupe-buffer 16MiB`,
 		Long: `Finds what a broker's log cleaner would find of each compacted partition: up to where it has cleaned
-(cleaner-offset-checkpoint), what is dirty after that, and the first offset that it must not clean with what sets it: the active
-segment, min.compaction.lag.ms, an open transaction, or the high watermark. From that follow the dirty ratio and whether it would
-come now, by min.cleanable.dirty.ratio or max.compaction.lag.ms; partitions stand in the order in which it takes them.
+(cleaner-offset-checkpoint), what is dirty after that, and the first offset that it must not clean with what
+sets it: the active segment, min.compaction.lag.ms, an open transaction, or the high watermark. From that follow
+the dirty ratio and whether it would come now, by min.cleanable.dirty.ratio or max.compaction.lag.ms; partitions
+stand in the order in which it takes them.
 
-Then one round is played through, whether the cleaner would come now or not: which records stay, segment by segment, and why the
-others go; which segments become one, and how large that is (exactly, unless batches have to be compressed again). Nothing is
-written. What makes a cleaner give up on a partition is found beforehand.
+Then one round is played through, whether the cleaner would come now or not: which records stay, segment by
+segment, and why the others go; which segments become one, and how large that is (exactly, unless batches have
+to be compressed again). Nothing is written. What makes a cleaner give up on a partition is found beforehand.
 
-Settings and the high watermark come from where kseg retention has them. Of producers that are active a broker keeps the last batch, be it
-without records: of those in the newest snapshot or the log after it, if they have not been idle for longer than
-producer.id.expiration.ms. Where --broker-config does not give that, only those are left out that the broker must have forgotten by
-now, after 24.8 days. A partition named on the command line is taken to be compacted if nobody says what it is.`,
+Settings and the high watermark come from where kseg retention has them. Of producers that are active a broker
+keeps the last batch, be it without records: of those in the newest snapshot or the log after it, if they have
+not been idle for longer than producer.id.expiration.ms. Where --broker-config does not give that, only those
+are left out that the broker must have forgotten by now, after 24.8 days. A partition named on the command line
+is taken to be compacted if nobody says what it is.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("keys") && o.Keys == defaultKeys {

@@ -55,9 +55,9 @@ func newCompareCommand(env *Env) *cobra.Command {
   kseg compare --state -o json data1 data2 | jq 'select(.result == "diverged")'
   kseg compare --fingerprint /var/lib/kafka/data >a.ndjson   # on one machine
   kseg compare a.ndjson /var/lib/kafka/data                  # on another one; or two such files`,
-		Long: `Compares the records of two partitions, or of the partitions with the same names in two log directories: offset,
-timestamp, key, value, headers, producer and flags, whatever batches, codecs or versions they are stored in. Only offsets
-that both logs have are judged.
+		Long: `Compares the records of two partitions, or of the partitions with the same names in two log directories:
+offset, timestamp, key, value, headers, producer and flags, whatever batches, codecs or versions they are stored
+in. Only offsets that both logs have are judged.
 
   identical      the same batches, byte for byte
   same records   recompressed, converted, in other batches, or under other leader epochs
@@ -67,12 +67,12 @@ that both logs have are judged.
   damaged        bytes that can't be read, or records gone without a trace of the cleaner
   only in a (b)  the other log directory does not have the partition
 
-The exit code is 1 for a difference that replication, retention and compaction don't explain: the last four. The end that a
-killed broker leaves is no difference. With leader-epoch-checkpoint on both sides it is said where a follower
-would have cut its log.
+The exit code is 1 for a difference that replication, retention and compaction don't explain: the last four. The
+end that a killed broker leaves is no difference. With leader-epoch-checkpoint on both sides it is said where a
+follower would have cut its log.
 
-Fingerprints stand for copies that are elsewhere: digests of the records in ranges of 4,096 offsets, and two bytes a record, by which
-the offset is found at which two copies part. A file of them may be A or B.`,
+Fingerprints stand for copies that are elsewhere: digests of the records in ranges of 4,096 offsets, and two
+bytes a record, by which the offset is found at which two copies part. A file of them may be A or B.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.fingerprint {

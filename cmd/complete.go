@@ -87,9 +87,9 @@ func newCompletionCommand(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes kseg's commands in a shell",
-		Long: `Prints a script for bash, fish, powershell or zsh. With it the shell completes commands, flags and their values: formats,
-codes of findings, and the topics, partitions and segments of the directory that was given. make install puts the scripts
-where the shells look for them.`,
+		Long: `Prints a script for bash, fish, powershell or zsh. With it the shell completes commands, flags and their
+values: formats, codes of findings, and the topics, partitions and segments of the directory that was given.
+make install puts the scripts where the shells look for them.`,
 		Example: `  source <(kseg completion bash)                                   # this shell
   kseg completion zsh > "${fpath[1]}/_kseg"                        # every zsh
   kseg completion fish > ~/.config/fish/completions/kseg.fish`,

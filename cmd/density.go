@@ -47,22 +47,22 @@ func newDensityCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "density PATH...",
 		Short: "Compare how dense offset indexes are, and what that costs",
-		Example: `  kseg density orders-0                                       # entries, and what look-ups scan
+		Example: `  kseg density orders-0                                       # entries, and what lookups scan
   kseg density orders-0 --interval 1,4096,20000,1048576       # what other settings would make of it
   kseg density leader/orders-0 follower/orders-0              # side by side
   kseg density before/orders-0 after/orders-0 --fail-on-diff  # exit code 1 if they differ
   kseg density /var/kafka-logs -o json                        # a line a partition
   kseg density orders-0 --interval 4096,65536 --svg scan.svg`,
-		Long: `Counts segments, batches and index entries of each partition, and looks up every offset to tell what the index is
-worth. The regime is plateau where every batch but a segment's first is indexed (batches larger than the interval: a smaller
-one adds nothing), thinning where some are, cliff where none is.
+		Long: `Counts segments, batches and index entries of each partition, and looks up every offset to tell what the
+index is worth. The regime is plateau where every batch but a segment's first is indexed (batches larger than
+the interval: a smaller one adds nothing), thinning where some are, cliff where none is.
 
---interval answers "what if" from the batches alone, by the rule of brokers from 4.0.1 on (KAFKA-806): at most one entry a
-batch. Older brokers wrote at most one an append, which a log does not show; an index with such entries is recognised, and
-what a rebuild would gain is said.
+--interval answers "what if" from the batches alone, by the rule of brokers from 4.0.1 on (KAFKA-806): at most
+one entry a batch. Older brokers wrote at most one an append, which a log does not show; an index with such
+entries is recognised, and what a rebuild would gain is said.
 
-What is set side by side is compared: partitions that are operands themselves with the first of them, those of a log directory
-with the ones of the same name in a log directory before it, and an interval with what is on disk.
+What is set side by side is compared: partitions that are operands themselves with the first of them, those of a
+log directory with the ones of the same name in a log directory before it, and an interval with what is on disk.
 
 The interval of an index on disk is shown as the range that explains its entries.`,
 		Args: needPaths,

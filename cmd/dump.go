@@ -188,15 +188,17 @@ func newDumpCommand(env *Env) *cobra.Command {
   kseg dump --tail 5 --records --payload hex orders-0
   kseg dump --records __consumer_offsets-12                      # internal topics are decoded
   kseg dump --files 00000000000000000000.log,00000000000000000000.index --print-data-log`,
-		Long: `Prints what kafka-dump-log 4.4.0 prints, line for line, for one file, a partition directory or a whole log directory:
-segments of all three message formats, .index, .timeindex, .txnindex, .snapshot and KRaft .checkpoint files. It also
-prints the checkpoints, partition.metadata, meta.properties, .kafka_cleanshutdown and quorum-state.
+		Long: `Prints what kafka-dump-log 4.4.0 prints, line for line, for one file, a partition directory or a whole
+log directory: segments of all three message formats, .index, .timeindex, .txnindex, .snapshot and KRaft
+.checkpoint files. It also prints the checkpoints, partition.metadata, meta.properties, .kafka_cleanshutdown and
+quorum-state.
 
-Where kafka-dump-log stops at damage, kseg says on stderr what is there, at which byte and which offsets are lost, and goes
-on behind it. It exits with 1 if a .log, .checkpoint or .snapshot is damaged; zeros at the end of a log are no damage.
+Where kafka-dump-log stops at damage, kseg says on stderr what is there, at which byte and which offsets are
+lost, and goes on after it. It exits with 1 if a .log, .checkpoint or .snapshot is damaged; zeros at the end of
+a log are no damage.
 
-Two things differ from kafka-dump-log, and --kafka-compat undoes both: internal topics are decoded without being told, and
-the line "-1 is followed by N" about files that do not begin at offset 0 is left out.`,
+Two things differ from kafka-dump-log, and --kafka-compat undoes both: internal topics are decoded without being
+told, and the line "-1 is followed by N" about files that do not begin at offset 0 is left out.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if o.Files != "" {
 				return nil

@@ -66,16 +66,17 @@ func newExplainCommand(env *Env) *cobra.Command {
   kseg explain orders-0/00000000000000000000.log --html page.html # a page with a map of the segment
   kseg explain batch-crc-mismatch                                 # what a finding of kseg verify means
   kseg explain size --records 1000 --value-bytes 11               # bytes on disk`,
-		Long: `Shows the bytes of one batch, index entry, snapshot or checkpoint beside their meaning: position, hexadecimal digits,
-characters, field, value, and why. Every byte of what is shown is in exactly one row. Varints show their steps from bytes to
-number; compressed records are shown from the decompressed bytes, at positions like z+12; records of internal topics are
-decoded. What is damaged is shown in place, with what was wanted.
+		Long: `Shows the bytes of one batch, index entry, snapshot or checkpoint beside their meaning: position,
+hexadecimal digits, characters, field, value, and why. Every byte of what is shown is in exactly one row.
+Varints show their steps from bytes to number; compressed records are shown from the decompressed bytes, at
+positions like z+12; records of internal topics are decoded. What is damaged is shown in place, with what was
+wanted.
 
 Without a choice it is the first batch or entry. With --payload redacted the bytes of keys, values, header values and
 compressed data become dots, so that the output can be pasted into a ticket.
 
-explain CODE says what a finding of kseg verify means, what a broker does and what to do. explain size computes how many
-bytes records take on disk. A file that is called like a code, or size, is given as ./size.`,
+explain CODE says what a finding of kseg verify means, what a broker does and what to do. explain size computes
+how many bytes records take on disk. A file that is called like a code, or size, is given as ./size.`,
 		ValidArgsFunction: cobra.FixedCompletions(codeNames(), cobra.ShellCompDirectiveDefault),
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.List && len(args) == 0 {

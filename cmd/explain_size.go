@@ -72,14 +72,14 @@ func newExplainSizeCommand(env *Env) *cobra.Command {
   kseg explain size --records 1000 --value-bytes 11 --batch-size 0      # no batching
   kseg explain size --records 1000 --value-bytes 11 --codec gzip        # about
   kseg explain size --records 1 --key-bytes 8 --value-bytes null --header 5:36
-  kseg explain size orders-0/00000000000000000000.log                   # these records, batched and compressed in other ways`,
-		Long: `Says which batches a producer makes of records that are all alike and go to one partition, why each batch closes, and how
-many bytes that is on disk. Without compression this is exact: a batch closes before a record that would not fit into
-max(1, batch.size, 61 + 21 + what the first record's key, value and headers take). Compressed sizes are about what they would
-be for equal records.
+  kseg explain size orders-0/00000000000000000000.log                   # these records, batched in other ways`,
+		Long: `Says which batches a producer makes of records that are all alike and go to one partition, why each
+batch closes, and how many bytes that is on disk. Without compression this is exact: a batch closes before a
+record that would not fit into max(1, batch.size, 61 + 21 + what the first record's key, value and headers
+take). Compressed sizes are about what they would be for equal records.
 
-With a FILE it takes the records of this segment and says how many bytes they would be with other values of batch.size and
-under each codec. Large files are sampled.`,
+With a FILE it takes the records of this segment and says how many bytes they would be with other values of
+batch.size and under each codec. Large files are sampled.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -35,7 +35,8 @@ var readers = []string{
 }
 
 // clock is what the time of day, and what others write to the same disk, changes in an output.
-var clock = regexp.MustCompile(`\b\d{13}\b|\d{4}-\d\d-\d\d[T ][0-9:.]+Z?|\b\d+(\.\d+)? m?s\b|_ms":\d+|free\w*":\d+|[0-9.,]+\s+\w+\s+(of|free)\b.*`)
+var clock = regexp.MustCompile(`\b\d{13}\b|\d{4}-\d\d-\d\d[T ][0-9:.]+Z?|\b\d+(\.\d+)? ` +
+	`m?s\b|_ms":\d+|free\w*":\d+|[0-9.,]+\s+\w+\s+(of|free)\b.*`)
 
 // A byte, a file or a directory that the disk does not give, in whatever command: it is said which, by its name and
 // with what the disk said, the code is 3, all else is done, and nothing ends in a stack trace. Where nothing is said

@@ -56,16 +56,17 @@ func newGroupsCommand(env *Env) *cobra.Command {
   kseg groups data1 --topic 'orders*' -o csv
   kseg groups __consumer_offsets-12 --at -2h         # where they stood two hours ago
   kseg groups data1 --group payments --history       # who reset the offsets, when, from what to what`,
-		Long: `Folds __consumer_offsets as a coordinator loads it: for each group its type (classic, consumer, share, streams), state, epoch and
-members as last recorded; for each partition the committed offset and when it expires (offsets.retention.minutes, of
---broker-config or 7 days). Commits in a transaction count when its marker says commit; those whose transaction has not ended are
-shown as pending. Share groups stand in __share_group_state. If the partition is in the given log directories, its log start,
-log end and the lag are shown, and offsets that are out of range come first.
+		Long: `Folds __consumer_offsets as a coordinator loads it: for each group its type (classic, consumer, share,
+streams), state, epoch and members as last recorded; for each partition the committed offset and when it expires
+(offsets.retention.minutes, of --broker-config or 7 days). Commits in a transaction count when its marker says
+commit; those whose transaction has not ended are shown as pending. Share groups stand in __share_group_state.
+If the partition is in the given log directories, its log start, log end and the lag are shown, and offsets that
+are out of range come first.
 
-With several __consumer_offsets partitions an --at OFFSET counts in each; a time is mostly what is meant. A compacted log has
-forgotten what was committed again later, and --at and --history say so. A group whose partition is not here is said to be there.
-Records that could not be read are named, and what they may have changed is marked unsure; the exit code is 1 then, and where
-no group matches.`,
+With several __consumer_offsets partitions an --at OFFSET counts in each; a time is mostly what is meant. A
+compacted log has forgotten what was committed again later, and --at and --history say so. A group whose
+partition is not here is said to be there. Records that could not be read are named, and what they may have
+changed is marked unsure; the exit code is 1 then, and where no group matches.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runGroups(c.Context(), env, &o, args) },
 	}

@@ -36,7 +36,7 @@ func (o *lookupOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to look up", func(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Offset}, "offset", "this offset: `N`")
 		fs.StringVar(&o.Time, "timestamp", "", "the first record at or after this `TIME` (see kseg help times)")
-		fs.BoolVar(&o.Sweep, "sweep", false, "every offset of every segment: what the look-ups cost")
+		fs.BoolVar(&o.Sweep, "sweep", false, "every offset of every segment: what the lookups cost")
 		fs.BoolVarP(&o.Records, "records", "r", false, "print the records of the batch found, and which of them a "+
 			"consumer throws away")
 		fs.StringVar(&o.SVG, "svg", "", "with --sweep, write the plot as a picture to this `FILE`")
@@ -82,21 +82,21 @@ func newLookupCommand(env *Env) *cobra.Command {
   kseg lookup orders-0 --offset 4930 --records          # and what a consumer throws away
   kseg lookup orders-0 --offset 4930 --html page.html   # a page that plays the search
   kseg lookup orders-0 --timestamp 2023-11-14T22:13:20Z # the first record at or after a time
-  kseg lookup orders-0 --sweep                          # what look-ups of all offsets cost, segment by segment
+  kseg lookup orders-0 --sweep                          # what lookups of all offsets cost, segment by segment
   kseg lookup orders-0 --sweep --interval 65536         # the same if the index were sparser
   kseg lookup orders-0 --sweep --segment 4740 --svg scan.svg
   kseg lookup /var/kafka-logs --topic orders --offset 4930 -o json`,
-		Long: `Replays the broker's read path (4.4.0) on a partition directory, or on one segment of it, and shows every step: the
-segment with the greatest base offset at or below the target; phase 1, the binary search in the offset index with its
-probes; phase 2, the hops over batch headers to the batch that a read starts with. Log start offset and high watermark come
-from the checkpoints beside the partition, if they are there.
+		Long: `Replays the broker's read path (4.4.0) on a partition directory, or on one segment of it, and shows
+every step: the segment with the greatest base offset at or below the target; phase 1, the binary search in the
+offset index with its probes; phase 2, the hops over batch headers to the batch that a read starts with. Log
+start offset and high watermark come from the checkpoints beside the partition, if they are there.
 
-The bound is min(interval + the largest batch, segment size). The interval is --interval, else the topic's own setting if
-a metadata log is among the operands, else what the entries tell, else 4096.
+The bound is min(interval + the largest batch, segment size). The interval is --interval, else the topic's own
+setting if a metadata log is among the operands, else what the entries tell, else 4096.
 
-A broken, missing or preallocated index is used as a broker uses it, and what comes of it is said. Exit code 1 means that in
-some partition nothing was found, or, of an offset, another batch than the log has for it; of a sweep, that some offset leads
-to no batch.`,
+A broken, missing or preallocated index is used as a broker uses it, and what comes of it is said. Exit code 1
+means that in some partition nothing was found, or, of an offset, another batch than the log has for it; of a
+sweep, that some offset leads to no batch.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runLookup(c.Context(), env, &o, args) },
 	}
@@ -299,7 +299,7 @@ func logBytes(partitions []*lookup.Partition) int64 {
 	return sum
 }
 
-// lookupPrinter writes look-ups and sweeps in the format asked for.
+// lookupPrinter writes lookups and sweeps in the format asked for.
 type lookupPrinter struct {
 	env     *Env
 	format  string

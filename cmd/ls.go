@@ -41,7 +41,8 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(newEnum(&o.By, "auto", "topic", "partition", "segment", "producer", "codec", "day"), "by",
 			"a line for each of these; auto "+
 				"takes the segments of one partition, the partitions of one topic, else topics; the last three read all headers")
-		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed and produced")
+		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed "+
+			"and produced")
 		fs.BoolVarP(&o.Records, "records", "r", false, "with --stats, decompress too: the compression ratio")
 		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records anew and say what topics or partitions would take: "+
 			"`codec=NAME[:LEVEL][,batch=BYTES]`")
@@ -70,16 +71,16 @@ func newLsCommand(env *Env) *cobra.Command {
   kseg ls /var/kafka-logs/orders-0                    # a line a segment
   kseg ls /var/kafka-logs --by partition --sort slack # whose indexes waste most
   kseg ls /var/kafka-logs --exclude '__*' -o json     # a line a topic, leftover and log directory`,
-		Long: `Lists what lies in log directories, from names, sizes and batch headers. Bytes are what du counts, apparent (size, du -b) and
-allocated (on disk), with those of the directories themselves; the total is that of du over the same operands. What links lead
-to is counted beside it.
+		Long: `Lists what lies in log directories, from names, sizes and batch headers. Bytes are what du counts,
+apparent (size, du -b) and allocated (on disk), with those of the directories themselves; the total is that of
+du over the same operands. What links lead to is counted beside it.
 
-The headers of logs up to 256 KiB are all read. Of a larger log the first and the last are: then records are counted by offsets,
-written ≤ (records_exact in JSON), and more than there are where the cleaner took some. Slack is what the offset and
-time indexes have in room without entries. The active segment is marked *.
+The headers of logs up to 256 KiB are all read. Of a larger log the first and the last are: then records are
+counted by offsets, written ≤ (records_exact in JSON), and more than there are where the cleaner took some.
+Slack is what the offset and time indexes have in room without entries. The active segment is marked *.
 
-Without --sort, lines are printed as they are found. Leftovers are counted in the totals, not in the topics. Topic ids and
-policies come from partition.metadata and from the metadata log, if one is among the operands.`,
+Without --sort, lines are printed as they are found. Leftovers are counted in the totals, not in the topics.
+Topic ids and policies come from partition.metadata and from the metadata log, if one is among the operands.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runLs(c.Context(), env, &o, args) },
 	}

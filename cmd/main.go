@@ -57,8 +57,8 @@ func newRootCommand(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kseg",
 		Short: "Read what a Kafka broker left on disk",
-		Long: `kseg reads Kafka log segments, indexes, snapshots and checkpoints: one file, a partition directory or a whole log
-directory. It needs no broker, opens everything read-only and writes nothing beside its inputs.`,
+		Long: `kseg reads Kafka log segments, indexes, snapshots and checkpoints: one file, a partition directory or a
+whole log directory. It needs no broker, opens everything read-only and writes nothing beside its inputs.`,
 		Example: `  kseg dump orders-0/00000000000000000000.log      # a line a batch
   kseg dump --records orders-0                     # every record of a partition
   kseg help exit-codes                             # what scripts rely on`,

@@ -78,7 +78,7 @@ func TestOutputWritesEverythingOnce(t *testing.T) {
 	}
 }
 
-// TestStderrComesAfterStdout holds that a note stands behind the data that was written before it.
+// TestStderrComesAfterStdout holds that a note stands after the data that was written before it.
 func TestStderrComesAfterStdout(t *testing.T) {
 	var both strings.Builder
 	env := newEnv(nil, &both, &both)

@@ -93,15 +93,16 @@ func newMetadataCommand(env *Env) *cobra.Command {
   kseg metadata meta --diff -2h,end                      # what changed, in which record
   kseg metadata meta --check                             # is each snapshot the fold of its log?
   kseg metadata __cluster_metadata-0/00000000000000000090-0000000001.checkpoint`,
-		Long: `Folds the newest complete snapshot of __cluster_metadata-0 and the records behind it into the image that a broker has of its
-cluster: brokers, controllers, features, topics, partitions (replicas, ISR, ELR, leader, epochs, directories), configs, quotas,
-ACLs, SCRAM users (never their credentials), delegation tokens and producer id blocks. Each line names the record that it
-comes from. Partitions in trouble come first; all of them are shown for --topic, --broker and --type topic_partition.
+		Long: `Folds the newest complete snapshot of __cluster_metadata-0 and the records after it into the image that
+a broker has of its cluster: brokers, controllers, features, topics, partitions (replicas, ISR, ELR, leader,
+epochs, directories), configs, quotas, ACLs, SCRAM users (never their credentials), delegation tokens and
+producer id blocks. Each line names the record that it comes from. Partitions in trouble come first; all of them
+are shown for --topic, --broker and --type topic_partition.
 
-A log does not say how far its quorum had agreed: the last records of one with several voters may not be committed. Records
-that could not be read are named, and whatever they may have changed is marked unsure; the exit code is 1 then, as it is
-where --check finds a snapshot that differs or is damaged. Partitions in the given log directories that the image does not place
-there are told, and the reverse.`,
+A log does not say how far its quorum had agreed: the last records of one with several voters may not be
+committed. Records that could not be read are named, and whatever they may have changed is marked unsure; the
+exit code is 1 then, as it is where --check finds a snapshot that differs or is damaged. Partitions in the given
+log directories that the image does not place there are told, and the reverse.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runMetadata(c.Context(), env, &o, args) },
 	}

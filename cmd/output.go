@@ -75,7 +75,7 @@ func (o *Output) write(p []byte) {
 	}
 }
 
-// stderrWriter keeps notes behind the data they are about, and takes the progress bar off the line they go to.
+// stderrWriter keeps notes after the data they are about, and takes the progress bar off the line they go to.
 type stderrWriter struct {
 	mu     sync.Mutex
 	w      io.Writer

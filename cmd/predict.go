@@ -113,13 +113,15 @@ func newPredictCommand(env *Env) *cobra.Command {
   kseg predict data1 --what-if 'rm data1/orders-3/*.index'        # common advice, and what comes of it
   kseg predict data1 --what-if 'rm data1/.kafka_cleanshutdown'
   kseg predict orders-3 --files -o json                           # every file, before and after`,
-		Long: `Plays through what a broker of Kafka 4.4 does when it starts, on the files as they are, and writes nothing: it looks at meta.properties
-and the names of directories, recovers the metadata log, then loads each partition by the marker, the recovery point and the indexes that
-are there. Partitions that lose something, are not loaded or are set aside come with the files that change; the others are counted.
+		Long: `Plays through what a broker of Kafka 4.4 does when it starts, on the files as they are, and writes
+nothing: it looks at meta.properties and the names of directories, recovers the metadata log, then loads each
+partition by the marker, the recovery point and the indexes that are there. Partitions that lose something, are
+not loaded or are set aside come with the files that change; the others are counted.
 
-Whole log directories tell most: give all of one broker at once, that of the metadata log too. A partition alone goes by the state files
-beside it, if there are any; else it counts as not stopped cleanly, with recovery point 0. An index.interval.bytes that nobody knows is inferred
-from the indexes that are there. Producers that were idle for a day by --now are forgotten, as a broker does.
+Whole log directories tell most: give all of one broker at once, that of the metadata log too. A partition alone
+goes by the state files beside it, if there are any; else it counts as not stopped cleanly, with recovery point
+0. An index.interval.bytes that nobody knows is inferred from the indexes that are there. Producers that were
+idle for a day by --now are forgotten, as a broker does.
 
 Exit code 1 if something would be lost, or would not be loaded.`,
 		Args: needPaths,

@@ -38,9 +38,9 @@ func newReportCommand(env *Env) *cobra.Command {
 		Example: `  kseg report shard-*.ndjson                      # one verdict, and which shards are missing
   kseg report -o junit broker-*.ndjson >all.xml   # one report for CI
   ssh broker1 kseg verify -o json /data | kseg report - broker2.ndjson`,
-		Long: `Reads what kseg verify -o json wrote on several machines, or for several shards of one set of log directories (verify
---shard I/N), and makes one report of it: all findings, the sum of what was checked, one verdict and one exit code, in any
-form that verify has. - is stdin.
+		Long: `Reads what kseg verify -o json wrote on several machines, or for several shards of one set of log
+directories (verify --shard I/N), and makes one report of it: all findings, the sum of what was checked, one
+verdict and one exit code, in any form that verify has. - is stdin.
 
 A report that ends early, and a shard of which there is no report, make the verdict incomplete (exit code 3): what they
 would have found is not known.`,

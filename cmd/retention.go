@@ -139,20 +139,20 @@ func newRetentionCommand(env *Env) *cobra.Command {
   kseg retention data1 --topic-config 'logs-*:retention.bytes=10GiB'
   kseg retention orders-0 --now 2026-11-29T20:00Z                 # as of then
   kseg retention orders-0 --plan | xargs -r ls -l                 # the files that go`,
-		Long: `Applies the broker's three rules, in its order, to each partition: log start offset, size (retention.bytes), time
-(retention.ms). Each begins at the oldest segment and stops at the first that it does not delete, and none deletes records
-above the high watermark. The active segment is no exception. The age of a segment counts from the largest timestamp
-as a broker holds it, which is the last entry of the time index, or the file's time if there is none; where the log itself
-says otherwise there is a warning.
+		Long: `Applies the broker's three rules, in its order, to each partition: log start offset, size
+(retention.bytes), time (retention.ms). Each begins at the oldest segment and stops at the first that it does
+not delete, and none deletes records above the high watermark. The active segment is no exception. The age of a
+segment counts from the largest timestamp as a broker holds it, which is the last entry of the time index, or
+the file's time if there is none; where the log itself says otherwise there is a warning.
 
 Settings come from the flags, else the topic's own in the __cluster_metadata-0 of any given log directory (give
-metadata.log.dir too), else the broker's dynamic ones there, else server.properties, else Kafka's defaults. Each is shown
-with its source. Times are when the rules reach a segment if nothing is appended; a broker looks every
+metadata.log.dir too), else the broker's dynamic ones there, else server.properties, else Kafka's defaults. Each
+is shown with its source. Times are when the rules reach a segment if nothing is appended; a broker looks every
 log.retention.check.interval.ms. Size is judged as of now.
 
-For a log directory the text has a line a topic, those first that free most: what goes, when the next segment goes, the limits with
-their source, and why nothing goes where nothing does. --topic or --partition shows their segments, -o table
-and -o json always do.`,
+For a log directory the text has a line a topic, those first that free most: what goes, when the next segment
+goes, the limits with their source, and why nothing goes where nothing does. --topic or --partition shows their
+segments, -o table and -o json always do.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runRetention(c.Context(), env, &o, args) },
 	}
@@ -345,13 +345,6 @@ func (w *retentionWriter) notes(nowMs int64) {
 			"taken for Kafka's default")
 	}
 	segments, bytes, partitions := w.summary.Freed()
-	w.env.notef("%s of %s, %s, as of %s UTC", goes(segments), render.Plural(partitions, "partition", "partitions"),
-		render.Bytes(bytes), render.Minute(nowMs))
-}
-
-func goes(segments int64) string {
-	if segments == 1 {
-		return "1 segment goes"
-	}
-	return render.Count(segments) + " segments go"
+	w.env.notef("would delete %s in %s, %s, as of %s UTC", render.Plural(segments, "segment", "segments"),
+		render.Plural(partitions, "partition", "partitions"), render.Bytes(bytes), render.Minute(nowMs))
 }

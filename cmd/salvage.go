@@ -57,17 +57,19 @@ func newSalvageCommand(env *Env) *cobra.Command {
   kseg salvage broker1/orders-0 broker2/orders-0 -o saved   # each offset from the copy where it is intact
   kseg salvage /var/lib/kafka/data -o saved          # a whole log directory
   kseg salvage orders-0 carved.bin --base-offset 96 -o saved`,
-		Long: `Copies the intact batches of partitions, byte for byte, into a directory of their own, with the indexes, snapshots and leader
-epochs that a broker's recovery would make; for a log directory also its checkpoints and meta.properties. What is not
-intact is left out, and it is said which offsets that costs. Pieces out of order are put in order, doubles left out.
-Files that a broker would delete (.deleted, .swap, .cleaned) count where they hold offsets that nothing else has.
+		Long: `Copies the intact batches of partitions, byte for byte, into a directory of their own, with the indexes,
+snapshots and leader epochs that a broker's recovery would make; for a log directory also its checkpoints and
+meta.properties. What is not intact is left out, and it is said which offsets that costs. Pieces out of order
+are put in order, doubles left out. Files that a broker would delete (.deleted, .swap, .cleaned) count where
+they hold offsets that nothing else has.
 
-Several paths to one partition are copies of it: each offset comes from the first copy where it is intact. Where two copies
-hold different records, no history is made of the two: the partition is refused, unless --prefer names the copy
-that counts; from there on the others are left aside.
+Several paths to one partition are copies of it: each offset comes from the first copy where it is intact. Where
+two copies hold different records, no history is made of the two: the partition is refused, unless --prefer
+names the copy that counts; from there on the others are left aside.
 
-The inputs are only read. DIR must be new or empty. Each partition is written under a temporary name, brought to disk, read again
-and compared, and only then gets its name. The exit code is 1 if something was left out, or only its records were saved.`,
+The inputs are only read. DIR must be new or empty. Each partition is written under a temporary name, brought to
+disk, read again and compared, and only then gets its name. The exit code is 1 if something was left out, or
+only its records were saved.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runSalvage(c.Context(), env, &o, args) },
 	}

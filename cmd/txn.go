@@ -63,20 +63,23 @@ func newTxnCommand(env *Env) *cobra.Command {
   kseg txn orders-0 --producers                          # what a broker knows of its producers
   kseg txn /var/kafka-logs --transactional-id billing-7
   kseg txn /var/kafka-logs -o json | jq -r 'select(.status == "hanging").next'`,
-		Long: `Loads each partition as a broker does: the newest producer snapshot that it would use, and the log after it. A transaction that is
-open holds the last stable offset, and read_committed consumers get nothing from there on.
+		Long: `Loads each partition as a broker does: the newest producer snapshot that it would use, and the log after
+it. A transaction that is open holds the last stable offset, and read_committed consumers get nothing from there
+on.
 
-What the coordinators know comes from __transaction_state in the same log directories, also where --topic leaves it out. By it a
-transaction is ongoing, overdue (its timeout has passed; a running coordinator aborts it within seconds) or hanging: its
-coordinator counts no open transaction to the partition, so that no marker will come and the last stable offset stays where it is
-until somebody aborts it with the command that is printed. Where a partition of __transaction_state may be missing
-nothing is called hanging; overdue then means that nothing came for 15 minutes, the largest timeout by default.
+What the coordinators know comes from __transaction_state in the same log directories, also where --topic leaves
+it out. By it a transaction is ongoing, overdue (its timeout has passed; a running coordinator aborts it within
+seconds) or hanging: its coordinator counts no open transaction to the partition, so that no marker will come
+and the last stable offset stays where it is until somebody aborts it with the command that is printed. Where a
+partition of __transaction_state may be missing nothing is called hanging; overdue then means that nothing came
+for 15 minutes, the largest timeout by default.
 
-Offsets that are lost (damage, missing segments) may hold a marker or a beginning: what they leave in doubt is marked unsure. The exit
-code is 1 if a transaction hangs or something is unsure.
+Offsets that are lost (damage, missing segments) may hold a marker or a beginning: what they leave in doubt is
+marked unsure. The exit code is 1 if a transaction hangs or something is unsure.
 
---producers has the fields of DescribeProducers. A broker forgets producers that were idle for producer.id.expiration.ms (a day by
-default) and have no open transaction; they are shown with how long they were idle.`,
+--producers has the fields of DescribeProducers. A broker forgets producers that were idle for
+producer.id.expiration.ms (a day by default) and have no open transaction; they are shown with how long they
+were idle.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runTxn(c.Context(), env, &o, args) },
 	}
@@ -254,11 +257,11 @@ func (w *txnWriter) verdict() {
 		text = render.Plural(w.open, "open transaction", "open transactions")
 		switch w.hangs {
 		case 0:
-			text += ", none hangs"
+			text += ", none hanging"
 		case 1:
-			text += ", 1 hangs"
+			text += ", 1 hanging"
 		default:
-			text += ", " + render.Count(w.hangs) + " hang"
+			text += ", " + render.Count(w.hangs) + " hanging"
 		}
 	}
 	if w.held > 0 {

@@ -83,15 +83,16 @@ func newVerifyCommand(env *Env) *cobra.Command {
 decompression, offsets, epochs and sequences from batch to batch, every index entry against the log, snapshots,
 checkpoints and properties against each other.
 
-Each finding has a stable code (kseg explain CODE says what it means), a severity, a place and one sentence. damage is
-what is unreadable, wrong or keeps a broker from starting; a warning is what a broker repairs or lives with, at the price
-of data; a note is worth knowing. An index is judged by whether look-ups through it are right.
+Each finding has a stable code (kseg explain CODE says what it means), a severity, a place and one sentence.
+damage is what is unreadable, wrong or keeps a broker from starting; a warning is what a broker repairs or lives
+with, at the price of data; a note is worth knowing. An index is judged by whether lookups through it are right.
 
-With --rebuild nothing is checked, but fresh indexes are written into another folder, as a broker's recovery would write
-them: from the batches up to the first that has a wrong length or checksum. Files that are there already stay as they are.
+With --rebuild nothing is checked, but fresh indexes are written into another folder, as a broker's recovery
+would write them: from the batches up to the first that has a wrong length or checksum. Files that are there
+already stay as they are.
 
-The last line on stderr is the verdict: clean (nothing above a note), N warnings, damaged or incomplete. -o junit is for
-CI systems: a test case for each partition and group of checks (docs/ci-backups.md is a recipe).`,
+The last line on stderr is the verdict: clean (nothing above a note), N warnings, damaged or incomplete. -o
+junit is for CI systems: a test case for each partition and group of checks (docs/ci-backups.md is a recipe).`,
 		Example: `  kseg verify /var/lib/kafka/data                 # a whole log directory
   kseg verify --level crc orders-0                # checksums only
   kseg verify -o json /backup | jq 'select(.severity == "damage")'

@@ -301,7 +301,7 @@ func (c *comparison) lacks(s *side, l *Log, m *missing, other *side, r *record) 
 	m.add(other.batch, r)
 }
 
-// rest counts what one side has behind the end of the other.
+// rest counts what one side has beyond the end of the other.
 func (c *comparison) rest(s *side, other *missing) {
 	log, l := c.A, c.B
 	if s == c.b {

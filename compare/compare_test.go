@@ -372,7 +372,8 @@ func TestFingerprintsAreStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), fmt.Sprintf(`"first_offset":0,"last_offset":0,"leader_epoch":0,"records":1,"digest":"%016x"`, want)) {
+	if !strings.Contains(string(text), fmt.Sprintf(`"first_offset":0,"last_offset":0,"leader_epoch":0,"records":1,`+
+		`"digest":"%016x"`, want)) {
 		t.Errorf("%s, want %016x", text, want)
 	}
 }

@@ -52,8 +52,8 @@ type printer struct {
 	now      Fingerprint
 	open     bool
 	digest   format.RangeDigest
-	next     int64 // behind the last record of the range, or its beginning
-	end      int64 // behind the last batch
+	next     int64 // after the last record of the range, or its beginning
+	end      int64 // after the last batch
 	damaged  bool  // since the last record
 	cleaned  bool
 	yield    func(*Fingerprint) error

@@ -11,7 +11,7 @@ type missing struct {
 	cleaned bool // the log cleaner works on this side, or has left traces
 	any     bool
 	holes   int64 // stretches without a record
-	next    int64 // the offset behind the last missing one
+	next    int64 // the offset after the last missing one
 	first   int64
 	keys    map[uint64]openKey
 	txns    map[int64][]uint64 // of the producers of transactional ones

@@ -71,7 +71,7 @@ type side struct {
 	reader   *format.RecordReader
 	digest   format.RecordDigest
 
-	expected int64 // behind the last sound batch
+	expected int64 // after the last sound batch
 	// Records of the offsets from doubtFrom to doubtTo, exclusive, may have been lost to the damage that was met last.
 	doubtFrom, doubtTo int64
 
@@ -280,7 +280,7 @@ func (s *side) head() *record {
 	return nil
 }
 
-// take goes behind the head.
+// take passes the head.
 func (s *side) take() {
 	if s.left = s.left[1:]; len(s.left) == 0 {
 		s.advance()

@@ -201,7 +201,7 @@ func (d *dumper) print(f *logdir.File) error {
 	return d.stateFile(f)
 }
 
-// knownThere reports whether the real tool prints such a file; it looks at the text behind the last dot.
+// knownThere reports whether the real tool prints such a file; it looks at the text after the last dot.
 func knownThere(f *logdir.File) bool {
 	return !f.Name.Leftover() && (f.Kind().IsSegmentFile() || f.Kind() == format.KindProducerSnapshot ||
 		f.Kind() == format.KindCheckpoint)

@@ -210,7 +210,7 @@ func (c *timeCheck) entry(e format.TimeEntry) {
 	c.previous = e.TimestampMs
 }
 
-// find is the first batch with that last offset or a higher one, from where the offset index sends a look-up.
+// find is the first batch with that last offset or a higher one, from where the offset index sends a lookup.
 func (c *timeCheck) find(offset int64) (format.Batch, bool) {
 	at := int64(c.index.Lookup(offset).Position)
 	if offset >= c.found && at < c.at {

@@ -213,7 +213,7 @@ func (o *order) skip(h *format.Hole) {
 	}
 }
 
-// check appends what is wrong with b's place behind the batches before it.
+// check appends what is wrong with b's place after the batches before it.
 func (o *order) check(problems []problem, b *format.Batch) []problem {
 	if !b.Plausible() && !b.Valid() && !intact(b) {
 		return problems // its checksum says enough
@@ -233,7 +233,8 @@ func (o *order) check(problems []problem, b *format.Batch) []problem {
 		return append(problems, damageAt(b, fmt.Sprintf("base offset %d is more than 2^31-1 above the segment's %d",
 			b.BaseOffset, o.base)))
 	case first < o.next && o.first:
-		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d is below %d, where the segment begins by its name", first, o.next)))
+		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d is below %d, where the segment begins "+
+			"by its name", first, o.next)))
 	case first < o.next:
 		problems = append(problems, damageAt(b, fmt.Sprintf("base offset %d runs backwards: the batch before ended at %d",
 			first, o.next-1)))
@@ -280,7 +281,7 @@ func span(first, last int64) string {
 	return strconv.FormatInt(first, 10) + "–" + strconv.FormatInt(last, 10)
 }
 
-// holeProblem says what a hole is, what it cost and where reading goes on.
+// holeProblem says what a hole is, what it cost and where reading resumes.
 func holeProblem(h *format.Hole) problem {
 	p := problem{damage: h.Kind != format.ZeroTail, fatalThere: errors.Is(h.Err, format.ErrValue)}
 	switch h.Kind {
@@ -304,7 +305,7 @@ func holeProblem(h *format.Hole) problem {
 		}
 		return p
 	}
-	p.text += fmt.Sprintf("%d bytes skipped%s; reading goes on at byte %d, offset %d", h.Len, lost(h), h.Next,
+	p.text += fmt.Sprintf("%d bytes skipped%s; reading resumes at byte %d, offset %d", h.Len, lost(h), h.Next,
 		h.NextOffset)
 	return p
 }

@@ -79,7 +79,8 @@ func TestRedactedTellsNothing(t *testing.T) {
 		}
 		for _, want := range map[Output][]string{
 			Text: {"key: 6 bytes payload: 6 bytes", `KRaftVoters {"version":0}`},
-			JSON: {`"key":{"length":6}`, `"decoded":{"key":{"type":1,"name":"OffsetCommit","data":null},"value":{"version":3,"data":null},"error":null}`,
+			JSON: {`"key":{"length":6}`, `"decoded":{"key":{"type":1,"name":"OffsetCommit","data":null},` +
+				`"value":{"version":3,"data":null},"error":null}`,
 				`"control":{"type":"KRAFT_VOTERS","id":6,"version":0,"data":null,"error":null}`},
 			Table: {"6 bytes"},
 		}[output] {
@@ -97,7 +98,8 @@ func TestDeepJSONWithoutPayloads(t *testing.T) {
 	stdout, _, _ := dumped(t, o, writeSegment(t, "user-0",
 		fixture.Batch{Records: []fixture.Record{{Value: []byte("some"), Header: "h"}}}))
 	fixture.CheckJSON(t, []byte(stdout))
-	if want := `"key":null,"value":{"length":4},"headers":[{"key":"h","value":null}],"control":null,"decoded":null}`; !strings.Contains(stdout, want) {
+	if want := `"key":null,"value":{"length":4},"headers":[{"key":"h","value":null}],"control":null,` +
+		`"decoded":null}`; !strings.Contains(stdout, want) {
 		t.Errorf("no %s in %s", want, stdout)
 	}
 }

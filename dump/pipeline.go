@@ -15,7 +15,7 @@ const (
 	flushBytes = 4 << 20
 )
 
-// run is a stretch of whole batches that one worker prints, and the hole behind it.
+// run is a stretch of whole batches that one worker prints, and the hole after it.
 type run struct {
 	seq      int
 	batches  []format.Batch

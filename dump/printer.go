@@ -59,7 +59,7 @@ func (d *dumper) newDecoder() *schema.Decoder {
 	return decoder
 }
 
-// safe escapes what was appended to dst behind its first n bytes, unless text goes out as the real tool writes it: then
+// safe escapes what was appended to dst after its first n bytes, unless text goes out as the real tool writes it: then
 // no terminal shows it.
 func (p *textPrinter) safe(dst []byte, n int) []byte {
 	if p.opts.Payload == render.PayloadRaw {

@@ -48,7 +48,7 @@ func (d *dumper) mayHold(files []*logdir.File, i int) bool {
 	return true
 }
 
-// seek is the position from which the filter's range can be read: where the index sends a look-up of its beginning, or
+// seek is the position from which the filter's range can be read: where the index sends a lookup of its beginning, or
 // 0 if there is no index or it does not lead to a batch that fits.
 func (d *dumper) seek(f *logdir.File, data []byte, base int64) int64 {
 	if f.Kind() != format.KindLog || d.opts.Filter.From == nil && d.opts.Filter.FromTime == nil {
@@ -91,7 +91,7 @@ func (d *dumper) seekTarget(f *logdir.File, base int64) (int64, bool) {
 	return offset, err == nil && offset >= base
 }
 
-// usable is the entry's position if an intact batch begins there that holds nothing the look-up would skip.
+// usable is the entry's position if an intact batch begins there that holds nothing the lookup would skip.
 func usable(e format.OffsetEntry, data []byte, target int64) int64 {
 	b, err := format.DecodeBatch(data, int64(max(e.Position, 0)))
 	if e.Position <= 0 || err != nil || e.Offset > target || b.BaseOffset > target || !b.Valid() {

@@ -24,7 +24,7 @@ type surroundings struct {
 
 	checked int64 // bytes run through checksums
 	hops    int64
-	// at and offset are where the last walk over the log ended: the batch at this position begins behind this offset.
+	// at and offset are where the last walk over the log ended: the batch at this position begins after this offset.
 	at, offset int64
 }
 
@@ -103,7 +103,7 @@ func (s *surroundings) batchAt(position, base, relative int64) string {
 	case base >= 0 && b.LastOffset < base+relative:
 		return fmt.Sprintf("the batch there has %s, all before this one", offsets(&b))
 	case base >= 0 && !b.Legacy() && b.BaseOffset > base+relative:
-		return fmt.Sprintf("the batch there has %s, all behind this one: a look-up that starts here may start too late",
+		return fmt.Sprintf("the batch there has %s, all after this one: a lookup that starts here may start too late",
 			offsets(&b))
 	}
 	return "the batch there has " + offsets(&b)
@@ -163,6 +163,6 @@ func (s *surroundings) indexed(position int64) string {
 	if i, _ := slices.BinarySearch(s.index.positions, position); i > 0 {
 		before = s.index.positions[i-1]
 	}
-	return fmt.Sprintf("No entry of %s points to this batch; a look-up comes from byte %s, %s before it.", s.indexName,
+	return fmt.Sprintf("No entry of %s points to this batch; a lookup comes from byte %s, %s before it.", s.indexName,
 		render.Count(before), bytesOf(position-before))
 }

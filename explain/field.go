@@ -237,7 +237,7 @@ func (w *objectWriter) controlKey() {
 		w.leaf(schema.Leaf{Path: "type", Start: 2, End: 4, Value: number(2), Meaning: controlWords(w.e.scene.control)})
 	}
 	if w.err == nil && len(b) > 4 {
-		w.show(schema.Leaf{Path: "trailing", Start: 4, End: len(b), Meaning: "bytes behind the key that no broker looks at"},
+		w.show(schema.Leaf{Path: "trailing", Start: 4, End: len(b), Meaning: "bytes after the key that no broker looks at"},
 			w.e.opts.Payload.LengthsOnly())
 	}
 }

@@ -168,7 +168,7 @@ func (e *explainer) entryAt(position int64) int64 {
 	return *e.scene.entryAt
 }
 
-// entryOf is the entry of a file that stands for an offset: the one that a look-up starts from, the transaction, the
+// entryOf is the entry of a file that stands for an offset: the one that a lookup starts from, the transaction, the
 // leader epoch. It is −1 if there is none.
 func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
 	base := max(e.base, 0)

@@ -127,7 +127,7 @@ func TestIndexEntryThatPointsElsewhere(t *testing.T) {
 		relative int64
 		want     string
 	}{{4, "ends with this one"}, {5, "all before this one"}, {2, "has offsets 20–24"},
-		{-1, "all behind this one: a look-up that starts here may start too late"}} {
+		{-1, "all after this one: a lookup that starts here may start too late"}} {
 		s := &surroundings{log: log, logName: "x.log"}
 		if got := s.batchAt(0, 20, c.relative); !strings.HasSuffix(got, c.want) {
 			t.Errorf("entry of offset %d: %s", 20+c.relative, got)

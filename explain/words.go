@@ -25,7 +25,7 @@ func (e *explainer) words(l *format.Leaf, name string) (meaning string, good boo
 		if l.Fault == nil && uncounted(l.Batch) {
 			return "the header counts no record, so nobody reads them", false
 		}
-		return "cannot be read behind the fault", false
+		return "cannot be read after the fault", false
 	case format.RoleStray:
 		return "bytes that belong to no entry; a broker ignores them", false
 	}
@@ -163,7 +163,7 @@ func producerWords(b *format.Batch, name string) string {
 		if b.ProducerEpoch == -1 {
 			return "none"
 		}
-		return "a producer of the same id and a lower epoch is fenced off"
+		return "a producer of the same id and a lower epoch is fenced"
 	case "baseSequence":
 		if b.BaseSequence == -1 {
 			return "none"

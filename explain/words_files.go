@@ -237,7 +237,7 @@ func (e *explainer) holeWords() string {
 		return text + "; a broker that starts after an unclean stop cuts it off"
 	}
 	if h.Next < 0 {
-		return "no batch behind it can be read"
+		return "no batch after it can be read"
 	}
 	text := fmt.Sprintf("skipped; the next intact batch is at byte %d", h.Next)
 	if h.Expected >= 0 && h.NextOffset > h.Expected {
@@ -279,7 +279,7 @@ func (e *explainer) placeNotes(p *format.Part) []string {
 		return nil
 	}
 	if p.Start == 0 {
-		return []string{"First batch of the segment: no index entry points to a first batch, since a look-up without an " +
+		return []string{"First batch of the segment: no index entry points to a first batch, since a lookup without an " +
 			"entry begins at byte 0 anyway."}
 	}
 	if note := e.around.indexed(p.Start); note != "" {

@@ -135,7 +135,7 @@ func compressedWords(l *format.Leaf, name string) string {
 		if l.Batch != nil && l.Batch.Codec() > format.CodecZstd {
 			return "compressed with a codec that Kafka does not have, so nobody can read them"
 		}
-		return "behind the end of the stream; nobody reads it"
+		return "beyond the end of the stream; nobody reads it"
 	case "name", "comment":
 		return "text that ends in a zero byte; Java writes none"
 	case "data":

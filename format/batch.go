@@ -150,7 +150,7 @@ func (b *Batch) Decode(data []byte, pos int64) error {
 	return nil
 }
 
-// decodeV2 takes the header from data, which may go on behind raw.
+// decodeV2 takes the header from data, which may go on after raw.
 func (b *Batch) decodeV2(data, raw []byte, pos int64) {
 	var short [BatchHeaderSize]byte
 	if len(data) < BatchHeaderSize {
@@ -194,10 +194,10 @@ func decodeLegacy(b, raw []byte, pos int64) Batch {
 // Size is the entry's length on disk in bytes, LogOverhead included.
 func (b *Batch) Size() int64 { return int64(len(b.Raw)) }
 
-// End is the position behind the entry.
+// End is the position after the entry.
 func (b *Batch) End() int64 { return b.Pos + int64(len(b.Raw)) }
 
-// NextOffset is the offset behind the last one.
+// NextOffset is the offset after the last one.
 func (b *Batch) NextOffset() int64 { return b.LastOffset + 1 }
 
 // Legacy reports whether the entry is read by the rules of magic 0 and 1.

@@ -51,8 +51,8 @@ func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 	return c, err
 }
 
-// readCheckpoint reads the header into h and gives every line behind it that has the right number of columns to entry.
-// It goes on behind a bad line and returns the first failure.
+// readCheckpoint reads the header into h and gives every line after it that has the right number of columns to entry.
+// It goes on after a bad line and returns the first failure.
 func readCheckpoint(raw []byte, h *CheckpointHeader, columns int, entry func(textLine, []column) *StateError) error {
 	if err := checkUTF8("checkpoint", raw); err != nil {
 		return err

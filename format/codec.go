@@ -72,7 +72,7 @@ func (d *decompressor) decompress(codec Codec, src []byte, magic int8) ([]byte, 
 	return d.decompressBig(codec, src, magic)
 }
 
-// bigRoom is what a decompressor may want free behind its output: the largest block of LZ4.
+// bigRoom is what a decompressor may want free after its output: the largest block of LZ4.
 const bigRoom = 4 << 20
 
 // decompressBig measures first and then makes a buffer of about that size.

@@ -13,7 +13,7 @@ type Leaf struct {
 	Path string
 	// Plain is set for positions in the decompressed records of Batch; else they are positions in the file.
 	Plain bool
-	// Start and End are the first byte and the one behind the last.
+	// Start and End are the first byte and the one after the last.
 	Start, End int64
 	// Bytes alias the buffer.
 	Bytes []byte
@@ -40,7 +40,7 @@ type LeafType uint8
 // The types. Those of codec frames have little-endian numbers.
 const (
 	TypeBytes LeafType = iota
-	TypeText           // a column or line of a text file, with the one separator or line end behind it
+	TypeText           // a column or line of a text file, with the one separator or line end after it
 	TypeInt8
 	TypeInt16
 	TypeInt32
@@ -76,8 +76,8 @@ const (
 	RoleZeroTail         // zeros up to the end of the file
 	RoleTornTail         // the beginning of a batch that the file ends in
 	RoleDamage           // what could not be read up to the next batch or the end of the file
-	RoleUnreadable       // the rest of a batch or an entry behind a fault
-	RoleStray            // bytes behind the last entry of a file
+	RoleUnreadable       // the rest of a batch or an entry after a fault
+	RoleStray            // bytes after the last entry of a file
 )
 
 // Bit is a part of a leaf: a flag, a number of a few bits, or a step from bytes to a value.
@@ -89,7 +89,7 @@ type Bit struct {
 // Describe goes through all bytes of a file of any kind. base is the segment's base offset (−1: unknown), rr
 // decompresses and may be nil for files without batches.
 //
-// It never fails: what cannot be read is a leaf with a Fault, or one behind it.
+// It never fails: what cannot be read is a leaf with a Fault, or one after it.
 func Describe(kind Kind, data []byte, base int64, rr *RecordReader) iter.Seq[Leaf] {
 	return func(yield func(Leaf) bool) {
 		if kind == KindLog || kind == KindCheckpoint {
@@ -143,7 +143,7 @@ type describer struct {
 	pos     int
 	limit   int    // where what is being read must end
 	origin  int64  // position of buf[0]
-	prefix  string // of the paths, with the dot behind it
+	prefix  string // of the paths, with the dot after it
 	proto   Leaf   // what all leaves have in common
 	fault   *Error // the first one
 }

@@ -312,7 +312,7 @@ func TestDescribeRepairs(t *testing.T) {
 	}
 }
 
-// TestDescribeDoesNotGoBack: a hole that a chance explains as a batch reaching into the intact one behind it stays a
+// TestDescribeDoesNotGoBack: a hole that a chance explains as a batch reaching into the intact one after it stays a
 // hole.
 func TestDescribeDoesNotGoBack(t *testing.T) {
 	intact := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: 40, Value: []byte("intact")}}})

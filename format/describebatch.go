@@ -270,7 +270,7 @@ func (d *describer) legacyLength(name string) int64 {
 	})
 }
 
-// messageEnd describes what is behind the value, where nothing should be, or behind a fault.
+// messageEnd describes what is after the value, where nothing should be, or after a fault.
 func (d *describer) messageEnd() {
 	if d.ok() && d.left() > 0 {
 		d.emit("unreadable", d.left(), func(l *Leaf) {

@@ -118,7 +118,7 @@ func (f *frames) release(yield func(Leaf) bool, last bool) bool {
 	return yield(*l)
 }
 
-// each describes frames one behind the other until one does not begin as it should.
+// each describes frames one after the other until one does not begin as it should.
 func (f *frames) each(base, name string, frame func() bool) {
 	for i := 0; f.d.pos < len(f.d.buf) && f.d.ok(); i++ {
 		f.d.prefix = base + index(name, i) + "."
@@ -163,7 +163,7 @@ const (
 )
 
 // gzipMember describes one member (RFC 1952). What does not begin like one is only an error where the first should be:
-// Java ignores it behind that.
+// Java ignores it after that.
 func (f *frames) gzipMember() bool {
 	d := f.d
 	if d.pos > 0 && d.at() != f.origin && !bytes.HasPrefix(d.buf[d.pos:], []byte{0x1f, 0x8b}) {

@@ -35,7 +35,7 @@ func notNegative(what string) func(int64, *Leaf) {
 	}
 }
 
-// tail describes what is behind the entries of an index: n preallocated zero slots, and stray bytes.
+// tail describes what is after the entries of an index: n preallocated zero slots, and stray bytes.
 func (d *describer) tail(zeroBytes int) {
 	d.emit("zeroTail", zeroBytes, func(l *Leaf) { l.Role = RoleZeroTail })
 	d.stray()
@@ -79,7 +79,7 @@ func (d *describer) txnIndex() {
 	d.stray()
 }
 
-// producerSnapshot describes a .snapshot file. A wrong version or checksum is shown where it is, and the entries behind
+// producerSnapshot describes a .snapshot file. A wrong version or checksum is shown where it is, and the entries after
 // it by the one layout there is.
 func (d *describer) producerSnapshot() {
 	s, err := DecodeProducerSnapshot(d.buf)

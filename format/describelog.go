@@ -117,13 +117,13 @@ func (p *Parts) repair(pos, end int64) bool {
 	return true
 }
 
-// resume hands out b and lets the scanner go on behind it.
+// resume hands out b and lets the scanner go on after it.
 func (p *Parts) resume(b Batch, lengthFault *Error) {
 	p.s.resume(&b)
 	p.batch(b, lengthFault)
 }
 
-// resume makes the scanner go on behind b, which was read by other means.
+// resume makes the scanner go on after b, which was read by other means.
 func (s *Scanner) resume(b *Batch) {
 	s.take(b, true)
 }

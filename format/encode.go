@@ -62,7 +62,7 @@ func AppendRecord(dst []byte, r *Record, timestampDelta int64, offsetDelta int32
 }
 
 // AppendBatch appends a record batch (magic 2) with the header of b, of which Raw, the length and the checksum are
-// made, and the bytes of its records behind the header, compressed as the attributes say.
+// made, and the bytes of its records after the header, compressed as the attributes say.
 func AppendBatch(dst []byte, b *Batch, records []byte) []byte {
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.BaseOffset))

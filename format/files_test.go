@@ -26,7 +26,7 @@ func baseOf(t testing.TB, name string) int64 {
 	return base
 }
 
-// dumpLines is what the real tool prints of a file, behind its "Dumping" line.
+// dumpLines is what the real tool prints of a file, after its "Dumping" line.
 func dumpLines(t testing.TB, name string) ([]string, bool) {
 	t.Helper()
 	out, ok := fixture.FindGolden(t, name+".dump.txt")
@@ -134,7 +134,8 @@ func snapshotLine(e format.ProducerEntry) string {
 	if e.InTransaction() {
 		txn = fmt.Sprintf("OptionalLong[%d]", e.CurrentTxnFirstOffset)
 	}
-	line := fmt.Sprintf("producerId: %d producerEpoch: %d coordinatorEpoch: %d currentTxnFirstOffset: %s lastTimestamp: %d",
+	line := fmt.Sprintf("producerId: %d producerEpoch: %d coordinatorEpoch: %d currentTxnFirstOffset: %s "+
+		"lastTimestamp: %d",
 		e.ProducerID, e.ProducerEpoch, e.CoordinatorEpoch, txn, e.TimestampMs)
 	if e.HasBatch() {
 		line += fmt.Sprintf(" firstSequence: %d lastSequence: %d lastOffset: %d offsetDelta: %d timestamp: %d",

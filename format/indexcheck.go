@@ -1,6 +1,6 @@
 package format
 
-// IndexCondition names the rule that an index entry breaks, so that some look-up through the index goes wrong.
+// IndexCondition names the rule that an index entry breaks, so that some lookup through the index goes wrong.
 type IndexCondition uint8
 
 // The conditions. Missing entries break none: an empty index is only slow.
@@ -10,7 +10,7 @@ const (
 	IndexPositionNotIncreasing                // offset index: the position is not above the entry's before
 	IndexOffsetBelowBase                      // the offset is below the segment's base offset
 	IndexPositionNoBatch                      // offset index: no batch starts at the position
-	// offset index: an earlier batch holds the offset or a higher one, which look-ups then skip
+	// offset index: an earlier batch holds the offset or a higher one, which lookups then skip
 	IndexOffsetTooLow
 	IndexOffsetBeyondEnd      // the offset is above the segment's last one
 	IndexTimeNotIncreasing    // time index: the timestamp is not above the entry's before
@@ -60,7 +60,7 @@ func (v *IndexViolation) earlier(slot int, c IndexCondition) {
 	}
 }
 
-// OffsetIndexCheck tells whether every look-up through an offset index finds what a scan of the log would. Fed with the
+// OffsetIndexCheck tells whether every lookup through an offset index finds what a scan of the log would. Fed with the
 // batches of the segment in order it takes time linear in batches and entries, and no memory.
 type OffsetIndexCheck struct {
 	// Exact counts the entries that hold the last offset of the batch at their position, as brokers since 4.0.1 write
@@ -153,7 +153,7 @@ func (c *OffsetIndexCheck) Finish() (IndexViolation, bool) {
 	return c.bad, c.bad.Condition != IndexSound
 }
 
-// TimeIndexCheck tells whether look-ups through a time index, and through the offset index behind it, find the first
+// TimeIndexCheck tells whether lookups through a time index, and through the offset index after it, find the first
 // record at or after any timestamp. Fed with the batches of the segment in order it takes time linear in batches and
 // entries (times the logarithm of the offset index's), and no memory.
 type TimeIndexCheck struct {
@@ -176,7 +176,7 @@ type TimeIndexCheck struct {
 }
 
 // NewTimeIndexCheck starts a check of all slots of x; of x.Logical() if trailing zeros are no fault. offsets is the
-// index that a look-up goes through afterwards.
+// index that a lookup goes through afterwards.
 func NewTimeIndexCheck(x TimeIndex, offsets OffsetIndex) *TimeIndexCheck {
 	c := &TimeIndexCheck{x: x, offsets: offsets, Inexact: -1, LargestMs: -1}
 	var before TimeEntry

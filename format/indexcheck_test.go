@@ -216,7 +216,7 @@ func scan(batches []format.BatchRef, offset, from int64) int {
 	return -1
 }
 
-// TestOffsetConditionsMeanRightLookups: an offset index mutated at random is called sound only if every look-up through
+// TestOffsetConditionsMeanRightLookups: an offset index mutated at random is called sound only if every lookup through
 // it finds what a scan of the whole log finds.
 func TestOffsetConditionsMeanRightLookups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

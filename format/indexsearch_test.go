@@ -124,7 +124,7 @@ func TestSearchAsKafkaDoes(t *testing.T) {
 	}
 }
 
-// TestLookupsOfRealSegments compares the first two columns of every frozen look-up, which the real classes made on
+// TestLookupsOfRealSegments compares the first two columns of every frozen lookup, which the real classes made on
 // indexes as they found them on disk, preallocated, damaged or not.
 func TestLookupsOfRealSegments(t *testing.T) {
 	rows := 0
@@ -175,7 +175,7 @@ func TestLookupsOfRealSegments(t *testing.T) {
 		}
 	}
 	if rows < 10000 {
-		t.Errorf("only %d look-ups", rows)
+		t.Errorf("only %d lookups", rows)
 	}
 }
 

@@ -20,7 +20,7 @@ func (s slots) Base() int64 { return s.base }
 // file.
 func (s slots) Len() int { return len(s.raw) / s.width }
 
-// StrayBytes is the number of bytes behind the last whole slot.
+// StrayBytes is the number of bytes after the last whole slot.
 func (s slots) StrayBytes() int { return len(s.raw) % s.width }
 
 // Position is the byte position of slot i in the file.

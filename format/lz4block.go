@@ -6,7 +6,7 @@ import "encoding/binary"
 const (
 	lz4LastLiterals = 5 // no match may end in these bytes of the room for output
 	lz4MinMatch     = 4
-	// lz4TailInput is how much input must be left behind literals for another sequence to follow.
+	// lz4TailInput is how much input must be left after literals for another sequence to follow.
 	lz4TailInput = 2 + 1 + lz4LastLiterals
 )
 

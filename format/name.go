@@ -27,7 +27,7 @@ type FileName struct {
 	Epoch int32
 }
 
-// leftoverSuffixes are what Kafka appends behind a file's type: UnifiedLog's three, the temporary file of
+// leftoverSuffixes are what Kafka appends after a file's type: UnifiedLog's three, the temporary file of
 // CheckpointFile, and the unfinished one of KRaft's Snapshots.
 var leftoverSuffixes = []string{"deleted", "cleaned", "swap", "tmp", "part"}
 

@@ -12,7 +12,7 @@ import (
 	"kseg/internal/fixture"
 )
 
-// answers runs Kafka's own readers over files, given by content and, for look-ups, the keys.
+// answers runs Kafka's own readers over files, given by content and, for lookups, the keys.
 func answers(t *testing.T, kind string, files [][]byte, keys []string) []string {
 	t.Helper()
 	java, dir := fixture.CompileJava(t, "oracle/Answers.java"), t.TempDir()

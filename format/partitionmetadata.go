@@ -3,7 +3,7 @@ package format
 import "strconv"
 
 // PartitionMetadata is a partition.metadata file (PartitionMetadataFile, KIP-516): a line "version: 0" and a line
-// "topic_id: " with a UUID. Anything behind them is ignored.
+// "topic_id: " with a UUID. Anything after them is ignored.
 type PartitionMetadata struct {
 	Version     int32
 	TopicID     UUID

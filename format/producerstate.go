@@ -28,7 +28,7 @@ type TxnMarker struct {
 
 // DecodeTxnMarker reads a marker from key and value of a control record. Higher versions are read as version 0, like in
 // Kafka. The error is an *Error at pos. It wraps ErrMarker where any broker gives up; else, where Kafka throws an
-// InvalidRecordException, recovery cuts the segment behind the batch.
+// InvalidRecordException, recovery cuts the segment after the batch.
 func DecodeTxnMarker(pos int64, key, value []byte) (TxnMarker, error) {
 	fail := func(what string, sentinel error, want string, got int) (TxnMarker, error) {
 		return TxnMarker{}, &Error{What: what, Pos: pos, Want: want, Got: strconv.Itoa(got), Err: sentinel}

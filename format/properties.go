@@ -43,7 +43,7 @@ type propertyReader struct {
 	parts []part // of text, one for each natural line
 	first int    // number of its first natural line
 	start int    // position of its first character
-	end   int    // position behind its last one
+	end   int    // position after its last one
 	cut   bool   // the file ends at a backslash or at the line end it escapes: then Java sees even an empty line
 }
 

@@ -18,7 +18,7 @@ type Record struct {
 	// KeySize and ValueSize are the lengths as Kafka tells them, -1 for null. They differ from those of Key and Value only
 	// in a message of magic 0 or 1 whose lengths are wrong; then Key and Value are nil, and the reader has an error.
 	KeySize, ValueSize int32
-	// Headers are the header bytes behind the count, already checked; walk them with NextHeader.
+	// Headers are the header bytes after the count, already checked; walk them with NextHeader.
 	Headers     []byte
 	HeaderCount int
 	// Pos and Size give the record's bytes, length prefix included: positions in the file, or in the decompressed records
@@ -179,7 +179,7 @@ func (r *RecordReader) OffsetShift() int64 { return r.shift }
 // Err is what stopped Next early: an *Error. Positions are as in Record.Pos, those of codec failures in the file.
 func (r *RecordReader) Err() error { return r.err }
 
-// Unnoticed reports whether Kafka's reader passes over Err in silence: what is left over behind a message of magic 0 or
+// Unnoticed reports whether Kafka's reader passes over Err in silence: what is left over after a message of magic 0 or
 // 1 or inside a wrapper, and unless contents are looked at, keys and values that run out of their message.
 func (r *RecordReader) Unnoticed(contents bool) bool {
 	return r.err != nil && (r.notice == unnoticed || r.notice == noticedInside && !contents)

@@ -169,7 +169,7 @@ func (s *Scanner) take(b *Batch, sane bool) {
 	}
 }
 
-// expect notes the offset behind b, reading through a damaged magic byte.
+// expect notes the offset after b, reading through a damaged magic byte.
 func (s *Scanner) expect(b *Batch) {
 	if b.Magic != 2 {
 		if v2, ok := b.AsV2(); ok {
@@ -304,7 +304,7 @@ func (s *Scanner) findHole(why error) {
 	s.setHole(h, next.Pos)
 }
 
-// setHole makes h the current hole, behind which reading goes on at pos. Where too much would be gone over again and
+// setHole makes h the current hole, after which reading resumes at pos. Where too much would be gone over again and
 // again, the searches end.
 func (s *Scanner) setHole(h Hole, pos int64) {
 	if s.again -= max(0, s.pos-pos); s.again < 0 {

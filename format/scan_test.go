@@ -123,9 +123,9 @@ func TestTornWrapperOfStoredMessages(t *testing.T) {
 				t.Fatalf("magic %d cut to %d bytes: %+v", magic, cut, s.Hole())
 			}
 		}
-		behind := legacyMessage(slices.Clone(log[:len(log)-300]), 8, magic, 0, nil)
+		after := legacyMessage(slices.Clone(log[:len(log)-300]), 8, magic, 0, nil)
 		want := [][2]int64{{0, 4}, {-1 - int64(whole), int64(len(log) - 300)}, {int64(len(log) - 300), 8}}
-		if got := scanned(behind, format.TrustLengths); !slices.Equal(got, want) {
+		if got := scanned(after, format.TrustLengths); !slices.Equal(got, want) {
 			t.Errorf("magic %d: %v, want %v", magic, got, want)
 		}
 	}

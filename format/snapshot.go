@@ -129,12 +129,12 @@ func (s *ProducerSnapshot) Position(i int) int64 {
 	return snapshotHeaderSize + int64(i)*producerEntrySize
 }
 
-// StrayBytes is the number of bytes behind the entries. Kafka's reader does not mind them if the checksum covers them.
+// StrayBytes is the number of bytes after the entries. Kafka's reader does not mind them if the checksum covers them.
 func (s *ProducerSnapshot) StrayBytes() int {
 	return max(0, len(s.raw)-snapshotHeaderSize-s.entries*producerEntrySize)
 }
 
-// Remaining is the number of bytes behind the count field.
+// Remaining is the number of bytes after the count field.
 func (s *ProducerSnapshot) Remaining() int { return max(0, len(s.raw)-snapshotHeaderSize) }
 
 // Entry is entry i, which must be in [0, Len()).

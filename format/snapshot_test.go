@@ -42,7 +42,7 @@ func TestSnapshotFaults(t *testing.T) {
 		{"sound", good, format.SnapshotSound, nil, 0, 1},
 		{"no entries", file(0, 0, ""), format.SnapshotSound, nil, 0, 0},
 		{"fewer entries than bytes, checksum over all", file(0, 1, ""), format.SnapshotSound, nil, 0, 0},
-		{"bytes behind, checksum over all", file(1, 1, "abc"), format.SnapshotSound, nil, 0, 1},
+		{"bytes after, checksum over all", file(1, 1, "abc"), format.SnapshotSound, nil, 0, 1},
 		{"empty", nil, format.SnapshotTooShort, format.ErrTruncated, 0, 0},
 		{"half a version", good[:1], format.SnapshotTooShort, format.ErrTruncated, 0, 0},
 		{"version only", good[:2], format.SnapshotTooShort, format.ErrTruncated, 2, 0},

@@ -77,7 +77,7 @@ func (l textLine) fail(what string, at int, throws Exception, sentinel error, wa
 	}
 }
 
-// lineReader cuts a file into lines as Java's BufferedReader does: at \n, \r or \r\n, with no line behind the last end.
+// lineReader cuts a file into lines as Java's BufferedReader does: at \n, \r or \r\n, with no line after the last end.
 type lineReader struct {
 	raw  []byte
 	pos  int
@@ -136,7 +136,7 @@ type column struct {
 func isJavaSpace(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' }
 
 // splitColumns appends to dst the columns of text as Java's Pattern.split("\\s+") gives them: white space before the
-// first column makes an empty column, white space behind the last one does not; an empty line has one empty column.
+// first column makes an empty column, white space after the last one does not; an empty line has one empty column.
 func splitColumns(dst []column, text []byte) []column {
 	if len(text) == 0 {
 		return append(dst, column{})

@@ -191,7 +191,7 @@ func FuzzTextFiles(f *testing.F) {
 		last := int64(-1)
 		place := func(l format.Line) {
 			if l.Pos <= last || l.Len < 0 || l.Pos+l.Len > int64(len(raw)) || l.Number < 1 {
-				t.Errorf("%q: line %+v behind %d", raw, l, last)
+				t.Errorf("%q: line %+v after %d", raw, l, last)
 			}
 			last = l.Pos
 		}

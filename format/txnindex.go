@@ -31,7 +31,7 @@ func NewTxnIndex(raw []byte) TxnIndex { return TxnIndex{raw} }
 // Len is the number of whole entries. Unlike the other two indexes this one is never preallocated.
 func (x TxnIndex) Len() int { return len(x.raw) / txnEntrySize }
 
-// StrayBytes is the number of bytes behind the last whole entry, which Kafka's reader ignores.
+// StrayBytes is the number of bytes after the last whole entry, which Kafka's reader ignores.
 func (x TxnIndex) StrayBytes() int { return len(x.raw) % txnEntrySize }
 
 // Position is the byte position of entry i in the file.

@@ -27,7 +27,7 @@ func PartitionOf(f *File) *Partition {
 	return dir
 }
 
-// neighbours are the segments before and behind a log given alone: whether it is the last one decides what its end
+// neighbours are the segments before and after a log given alone: whether it is the last one decides what its end
 // means.
 func neighbours(log *File) (prev, next *Segment) {
 	around := log.Around()

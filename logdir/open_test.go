@@ -323,7 +323,8 @@ func TestForeignOperandsAreNamed(t *testing.T) {
 			"gzip-compressed data, to be decompressed first",
 		write("t.parquet", []byte("PAR1\x15\x04")): "t.parquet: not a file or directory of Kafka's; it looks like a " +
 			"Parquet file",
-		write("server.log", []byte("[2026] INFO\n")): `server.log: not a file or directory of Kafka's; it looks like text: "[2026] INFO"`,
+		write("server.log", []byte("[2026] INFO\n")): `server.log: not a file or directory of Kafka's; it looks like ` +
+			`text: "[2026] INFO"`,
 		write("0-1-v1.log", batchHead): "0-1-v1.log: not a file or directory of Kafka's; it looks like a " +
 			"segment of Redpanda, whose format is another one",
 		write("carved.bin", batchHead): "carved.bin: not a file or directory of Kafka's; it looks like a segment by its " +

@@ -40,7 +40,7 @@ type extent struct{ start, end int64 }
 // peekBytes is how much is read at once while looking for bytes.
 const peekBytes = 64 << 10
 
-// DataEnd is the position behind the last byte that is not zero, 0 if there is none. Holes are passed over unread.
+// DataEnd is the position after the last byte that is not zero, 0 if there is none. Holes are passed over unread.
 func (p Peek) DataEnd() (int64, error) {
 	var buf []byte
 	extents := p.extents()

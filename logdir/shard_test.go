@@ -41,7 +41,8 @@ func TestShards(t *testing.T) {
 				rt.Fatal(err)
 			}
 			set.Shard(i, n)
-			if has := slices.ContainsFunc(set.Files(), func(f *File) bool { return f.Name.Raw == "meta.properties" }); has != (i == 1) {
+			isMeta := func(f *File) bool { return f.Name.Raw == "meta.properties" }
+			if has := slices.ContainsFunc(set.Files(), isMeta); has != (i == 1) {
 				rt.Errorf("shard %d of %d: meta.properties %v", i, n, has)
 			}
 			var bytes int64

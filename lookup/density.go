@@ -18,7 +18,7 @@ const (
 	NoRegime Regime = iota // there is no batch
 	Plateau                // every batch but the first of a segment is indexed: a smaller interval adds nothing
 	Thinning               // some are
-	Cliff                  // none is: look-ups scan from the start of the segment
+	Cliff                  // none is: lookups scan from the start of the segment
 )
 
 // String is the regime's name in reports.
@@ -47,7 +47,7 @@ type Density struct {
 	below       int64 // see evidence
 }
 
-// A SegmentCurve is the curve of the segment whose look-ups cost most.
+// A SegmentCurve is the curve of the segment whose lookups cost most.
 type SegmentCurve struct {
 	Base, LastOffset, Bound int64
 	Curve                   *Curve
@@ -118,7 +118,7 @@ type densityMeter struct {
 	progress  Progress
 	evidence  evidence
 	rows      []*densityRow
-	smallest  int64 // batch with another behind it
+	smallest  int64 // batch with another after it
 	largest   int64
 	indexable int64 // batches that are not the first of their segment
 	logBytes  int64
@@ -159,7 +159,7 @@ func (m *densityMeter) measure(ctx context.Context, seg *logdir.Segment) error {
 	})
 }
 
-// batchTaker returns a taker of batches that notes the sizes of those with another behind them: whether a batch is
+// batchTaker returns a taker of batches that notes the sizes of those with another after them: whether a batch is
 // indexed depends on what lies before it.
 func (m *densityMeter) batchTaker() func(format.BatchRef) {
 	before := int64(-1)

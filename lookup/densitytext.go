@@ -317,7 +317,7 @@ func (d *Density) sentences() []string {
 			interval = fmt.Sprintf("Interval %d", d.Supposed)
 		}
 		if d.Missing == 0 {
-			out = append(out, fmt.Sprintf("%s: %s is larger than the segments: no batch is indexed, and look-ups scan from "+
+			out = append(out, fmt.Sprintf("%s: %s is larger than the segments: no batch is indexed, and lookups scan from "+
 				"the start.", d.Path, interval))
 		}
 	}
@@ -395,7 +395,7 @@ func (c *Comparison) ruleSentence() string {
 	return "Rule: at most one entry a batch (4.0.1 and later), unless said otherwise."
 }
 
-// Plot shows the costliest segment of each row; nil if there are too many rows, or no look-up found a batch.
+// Plot shows the costliest segment of each row; nil if there are too many rows, or no lookup found a batch.
 func (c *Comparison) Plot() *Plot {
 	const most = 6
 	if len(c.Rows) > most {

@@ -1,7 +1,7 @@
 package lookup
 
-// Distribution sums up a cost over many look-ups. P50 and P99 are the smallest costs that at least half, and 99 in 100,
-// of the look-ups do not exceed.
+// Distribution sums up a cost over many lookups. P50 and P99 are the smallest costs that at least half, and 99 in 100,
+// of the lookups do not exceed.
 type Distribution struct {
 	Mean float64
 	P50  int64

@@ -30,8 +30,8 @@ func (r *Result) Page() []byte {
 	var out bytes.Buffer
 	render.BeginPage(&out, r.headline(render.NewTheme(false)), r.Partition.Display, "sha256-"+
 		base64.StdEncoding.EncodeToString(hash[:]))
-	out.WriteString(`<p id="player" hidden><button id="back">back</button> <button id="play">play</button> <button id="next">next</button> <span id="count" class="dim" aria-live="polite"></span></p>
-`)
+	out.WriteString(`<p id="player" hidden><button id="back">back</button> <button id="play">play</button> ` +
+		`<button id="next">next</button> <span id="count" class="dim" aria-live="polite"></span></p>` + "\n")
 	for i := range p.figures {
 		p.figures[i].write(&out)
 	}

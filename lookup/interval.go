@@ -76,7 +76,7 @@ func likely(least, most int64) int64 {
 	return max(least, int64(1)<<(bits.Len64(uint64(most))-1))
 }
 
-// Explain says where the number comes from, for behind it in parentheses.
+// Explain says where the number comes from, to follow it in parentheses.
 func (i Interval) Explain() string {
 	switch i.Source {
 	case FromFlag:
@@ -102,7 +102,7 @@ func (i Interval) span() string {
 	return fmt.Sprintf("%d … %d", i.Least, i.Most)
 }
 
-// bound is the most that a look-up may have to scan, in bytes: an interval without an entry, and the batch that went
+// bound is the most that a lookup may have to scan, in bytes: an interval without an entry, and the batch that went
 // over it; and never more than the segment has.
 func (i Interval) bound(s *Survey) int64 {
 	return min(satAdd(i.Bytes, s.LargestBatch), s.LogSize)

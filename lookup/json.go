@@ -4,7 +4,7 @@ import (
 	"kseg/render"
 )
 
-// AppendJSON appends the look-up as an object of kind lookup, one line.
+// AppendJSON appends the lookup as an object of kind lookup, one line.
 func (r *Result) AppendJSON(dst []byte, payload render.Payload) []byte {
 	o := render.NewObj(dst, "lookup")
 	o.StrOrNull("topic", r.Partition.Topic)

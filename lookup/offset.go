@@ -11,7 +11,7 @@ import (
 	"kseg/render"
 )
 
-// Outcome is how a look-up in a partition ended.
+// Outcome is how a lookup in a partition ended.
 type Outcome uint8
 
 // The outcomes. Only Found is a hit.
@@ -32,7 +32,7 @@ type Options struct {
 	Records  bool  // keep the records of the hit
 }
 
-// A Result is one look-up in a partition.
+// A Result is one lookup in a partition.
 type Result struct {
 	Partition *Partition
 	Target    int64 // the offset looked for; for a timestamp, the one its time index entry led to
@@ -45,7 +45,7 @@ type Result struct {
 	Segments            int
 	Start, End          int64 // log start and log end offset, −1 where they did not have to be known
 	Batch               *HitBatch
-	Time                *TimeResult // nil for look-ups by offset
+	Time                *TimeResult // nil for lookups by offset
 	Notes               []string    // whole sentences: what a reader should know beside the answer
 }
 
@@ -54,13 +54,13 @@ type Try struct {
 	Base   int64
 	Active bool // the partition's last segment
 	Index  IndexStep
-	Time   *IndexStep // nil for look-ups by offset
+	Time   *IndexStep // nil for lookups by offset
 	Scan   Scan
 	Hops   []Hop // the first 10,000 batches skipped
 	Survey Survey
-	// Linear is what a walk over the whole log finds for the same offset, going on behind damage; nil if nothing.
+	// Linear is what a walk over the whole log finds for the same offset, going on after damage; nil if nothing.
 	Linear *Hop
-	// Before is the offset behind the last batch before Linear, or before the end; −1 if there is none.
+	// Before is the offset after the last batch before Linear, or before the end; −1 if there is none.
 	Before int64
 	// Inside is the batch in the middle of which the scan began, nil if it began where a batch does.
 	Inside *Hop
@@ -75,7 +75,7 @@ type IndexStep struct {
 	Search   format.Search
 	Key      int64 // of the entry found: offset or timestamp; without one, the base offset or −1
 	Value    int64 // position in the log, or the time entry's offset
-	// ZeroTail is the number of zero slots at the end of the file, StrayBytes what lies behind the last whole slot,
+	// ZeroTail is the number of zero slots at the end of the file, StrayBytes what lies after the last whole slot,
 	// Disorder the first slot that is not above the one before it, or −1.
 	ZeroTail, StrayBytes, Disorder int
 }
@@ -98,7 +98,7 @@ type Record struct {
 	Discarded           bool
 }
 
-// LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments behind it
+// LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments after it
 // for as long as nothing is found.
 func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (*Result, error) {
 	r, err := p.newResult()
@@ -262,7 +262,7 @@ func (x *IndexStep) searchOffset(s *Segment, offset int64) {
 	}
 }
 
-// linear returns a taker of batches that keeps the first that ends at offset or behind it.
+// linear returns a taker of batches that keeps the first that ends at offset or after it.
 func (t *Try) linear(offset int64) func(format.BatchRef) {
 	t.Before = -1
 	return func(b format.BatchRef) {
@@ -399,7 +399,7 @@ func (r *Result) explainIndex(t *Try) {
 	switch {
 	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
-		r.note("Segment %d has no offset index: every look-up scans from byte 0. A broker writes a new one when it starts "+
+		r.note("Segment %d has no offset index: every lookup scans from byte 0. A broker writes a new one when it starts "+
 			"next, by "+
 			"recovering the segment.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
@@ -421,8 +421,8 @@ func zeroSlots(x *IndexStep) string {
 // explainSlots says what is odd about the slots of an index of either kind.
 func (r *Result) explainSlots(x *IndexStep) {
 	if x.StrayBytes > 0 {
-		r.note("%s has %s behind its last whole entry; a broker ignores them.", x.File, render.Plural(int64(x.StrayBytes),
-			"stray byte", "stray bytes"))
+		r.note("%s has %s after its last whole entry; a broker ignores them.", x.File, render.Plural(int64(x.StrayBytes),
+			"trailing byte", "trailing bytes"))
 	}
 	if x.Disorder >= 0 && !(x.ZeroTail > 0 && x.Disorder >= x.Entries-x.ZeroTail) {
 		r.note("%s is not sorted (entry %d is not above the one before): a binary search over it may land anywhere.", x.File,
@@ -478,7 +478,7 @@ func (r *Result) missed() *Hop {
 	return nil
 }
 
-// Wrong reports whether a look-up by offset led past the batch that the log has for the offset.
+// Wrong reports whether a lookup by offset led past the batch that the log has for the offset.
 func (r *Result) Wrong() bool { return r.Time == nil && r.missed() != nil }
 
 // explainLinear compares with what a scan of the whole log would have found.
@@ -508,7 +508,7 @@ func (r *Result) explainLinear() {
 	}
 }
 
-// gapStart is the offset behind the last batch before the hit.
+// gapStart is the offset after the last batch before the hit.
 func (r *Result) gapStart() int64 {
 	for i := len(r.Tries) - 1; i >= 0; i-- {
 		if t := r.Tries[i]; t.Before >= 0 {

@@ -11,7 +11,7 @@ import (
 	"kseg/state"
 )
 
-// A Partition is what look-ups are made in: the segments of one directory, or one segment that was given alone.
+// A Partition is what lookups are made in: the segments of one directory, or one segment that was given alone.
 type Partition struct {
 	Name     string // of the directory, "orders-0"; of the file, if only that is known
 	Display  string // as a user would name it
@@ -89,7 +89,7 @@ func fromFile(f *logdir.File) (*Partition, error) {
 	switch f.Kind() {
 	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
 	default:
-		return nil, fmt.Errorf("%s: %s; look-ups are made in a partition directory or a .log file", f.Display,
+		return nil, fmt.Errorf("%s: %s; lookups are made in a partition directory or a .log file", f.Display,
 			f.Kind().ATitle())
 	}
 	base, err := f.RequireBase()
@@ -208,7 +208,7 @@ func (p *Partition) last() *logdir.Segment {
 // A logEnd is the log end offset as it can be found in the last segment.
 type logEnd struct {
 	// loaded is what a broker takes for it after a clean start (LogSegment.readNextOffset): it reads on from the last
-	// index entry, and takes the base offset of the segment if that leads nowhere. batches is the offset behind the last
+	// index entry, and takes the base offset of the segment if that leads nowhere. batches is the offset after the last
 	// batch there is.
 	loaded, batches int64
 	err             error // what a broker would throw when it reads there

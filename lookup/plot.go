@@ -13,7 +13,7 @@ import (
 type Curve struct {
 	first  int64
 	shift  uint    // a point stands for 1 << shift offsets
-	points []int64 // −1: no look-up found a batch there
+	points []int64 // −1: no lookup found a batch there
 }
 
 // maxPoints bounds a curve's memory; a plot has fewer columns.

@@ -75,7 +75,7 @@ func appendIndex(t *rapid.T, base, interval int64, batches []format.BatchRef) []
 	return out
 }
 
-// linear is the look-up as anybody would write it.
+// linear is the lookup as anybody would write it.
 func linear(batches []format.BatchRef, offset int64) (format.BatchRef, bool) {
 	i := slices.IndexFunc(batches, func(b format.BatchRef) bool { return b.LastOffset >= offset })
 	if i < 0 {
@@ -129,7 +129,7 @@ func TestLookupIsLinearScan(t *testing.T) {
 	})
 }
 
-// bruteForce is Sweep by a look-up for each offset.
+// bruteForce is Sweep by a lookup for each offset.
 func bruteForce(s *Segment, last int64) Sweep {
 	out := Sweep{WorstOffset: -1, WorstLast: -1, FirstProblem: -1}
 	var bytes, hops []int64

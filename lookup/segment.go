@@ -78,7 +78,7 @@ type Scan struct {
 	// HeaderHops counts the batches between Start and the hit, HeaderReads the headers that were needed: the hops and the
 	// hit. Without a hit both count the batches up to the end.
 	HeaderHops, HeaderReads int64
-	// LookaheadReads is 1 if the header behind the hit was read too: 4.4 knows a batch for the last one at or below an
+	// LookaheadReads is 1 if the header after the hit was read too: 4.4 knows a batch for the last one at or below an
 	// offset only when it sees the next, unless the offset is the batch's first.
 	LookaheadReads int64
 	// End is where the walk stopped if nothing was found.
@@ -160,7 +160,7 @@ type walk struct {
 	pos    int64 // of the next header
 	hop    Hop
 	count  int64 // headers read
-	glance int64 // 1 if the bytes behind the last batch were read as a header, and then were too few for a batch
+	glance int64 // 1 if the bytes after the last batch were read as a header, and then were too few for a batch
 	short  bool  // the batch header is cut short by the end of the file
 	err    error // what a broker would throw
 

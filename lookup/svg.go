@@ -27,7 +27,8 @@ func (p *Plot) SVG() []byte {
 	g := svgFrame{p: p, top: top, upper: svgTitle + svgLegend*len(p.Series)}
 	g.lower = g.upper + svgInner
 	height := g.lower + svgFoot
-	g.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+	g.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`font-family="sans-serif" font-size="12">`+"\n",
 		svgWidth, height, svgWidth, height)
 	g.printf(`<title>%s</title>`+"\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", xmlText(p.Title))
 	g.printf(`<text x="%d" y="20" font-size="15">%s</text>`+"\n", svgLeft, xmlText(p.Title))
@@ -77,7 +78,7 @@ func (g *svgFrame) axes() {
 		(g.upper+foot)/2)
 }
 
-// series draws one curve, its bound and its line of the legend. Where no look-up found a batch the curve has a hole.
+// series draws one curve, its bound and its line of the legend. Where no lookup found a batch the curve has a hole.
 func (g *svgFrame) series(s Series, color string, i int) {
 	var path strings.Builder
 	pen := false

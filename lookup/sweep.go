@@ -8,13 +8,13 @@ import (
 	"kseg/format"
 )
 
-// A Survey is what one walk over a segment's batch headers tells. It goes on behind damage, unlike a broker.
+// A Survey is what one walk over a segment's batch headers tells. It goes on after damage, unlike a broker.
 type Survey struct {
 	Batches      int64
 	Bytes        int64 // of all batches
 	LargestBatch int64 // bytes
 	LogSize      int64 // bytes of the file
-	// NextOffset is the offset behind the last batch, or the base offset if there is no batch.
+	// NextOffset is the offset after the last batch, or the base offset if there is no batch.
 	NextOffset int64
 	// MaxTimestampMs is the largest of all batches, −1 if none has a timestamp.
 	MaxTimestampMs int64
@@ -107,7 +107,7 @@ type rebuild struct {
 	failed  bool
 }
 
-// newRebuild is for look-ups by offset: it makes no time index.
+// newRebuild is for lookups by offset: it makes no time index.
 func newRebuild(base, intervalBytes int64) *rebuild {
 	return &rebuild{builder: format.NewOffsetIndexBuilder(base, intervalBytes)}
 }

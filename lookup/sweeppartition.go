@@ -22,7 +22,7 @@ type SegmentSweep struct {
 	Curve            *Curve
 }
 
-// Held reports whether no look-up scanned more than the bound.
+// Held reports whether no lookup scanned more than the bound.
 func (s *SegmentSweep) Held() bool { return s.Sweep.Bytes.Max <= s.Bound }
 
 // A PartitionSweep is the sweep over the segments of a partition.
@@ -34,13 +34,13 @@ type PartitionSweep struct {
 	Total     Totals
 }
 
-// Totals sum up the look-ups over several segments.
+// Totals sum up the lookups over several segments.
 type Totals struct {
 	Segments, Batches, BatchBytes, Entries int64
 	Offsets, NotFound, Failed, Unmeasured  int64
 	MeanBytes, MeanHops                    float64
 	MaxBytes, MaxHops                      int64
-	WorstSegment                           int // index of the segment with the costliest look-up, −1 if none was made
+	WorstSegment                           int // index of the segment with the costliest lookup, −1 if none was made
 }
 
 // Astray counts the offsets that lead to no batch.
@@ -98,7 +98,7 @@ func (p *Partition) sweepSegment(ctx context.Context, seg *logdir.Segment, o Opt
 }
 
 // lastOffset is the last offset that is looked up in a segment. No segment holds offsets of 2^31 or more above its
-// base, whatever a damaged header says, and what lies at or above the next base offset is looked up there. Behind the
+// base, whatever a damaged header says, and what lies at or above the next base offset is looked up there. After the
 // largest offset there must be one that is the next.
 func lastOffset(seg *logdir.Segment, s *Survey) int64 {
 	last := min(s.NextOffset-1, satAdd(max(seg.Base, 0), math.MaxInt32), math.MaxInt64-1)
@@ -256,7 +256,7 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	}
 	dst = table.Append(dst, "")
 	how := fmt.Sprintf("%d (%s)", s.Interval.Bytes, s.Interval.Explain())
-	legend := "Bytes scanned and headers hopped per look-up; bound = min(interval + largest batch, segment size), " +
+	legend := "Bytes scanned and headers hopped per lookup; bound = min(interval + largest batch, segment size), " +
 		"interval " + how + "."
 	for _, line := range render.Wrap(legend, max(40, st.Width)) {
 		dst = append(append(dst, line...), '\n')
@@ -285,7 +285,7 @@ func (s *PartitionSweep) notes() []string {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	for _, one := range s.Segments {
 		if one.Missing && s.Supposed < 0 && one.Survey.Batches > 0 {
-			note("Segment %d has no offset index: every look-up scans from byte 0.", one.Base)
+			note("Segment %d has no offset index: every lookup scans from byte 0.", one.Base)
 		}
 		w := &one.Sweep
 		if n := w.NotFound + w.Failed; n > 0 {
@@ -308,7 +308,7 @@ func (s *PartitionSweep) notes() []string {
 	return notes
 }
 
-// Plot is the costliest segment's curve, nil if no look-up found a batch.
+// Plot is the costliest segment's curve, nil if no lookup found a batch.
 func (s *PartitionSweep) Plot() *Plot {
 	if s.Total.WorstSegment < 0 {
 		return nil

@@ -16,7 +16,7 @@ type Style struct {
 	ASCII   bool // plots without block characters
 }
 
-// AppendText appends the look-up for a reader: the answer in one line, then the steps.
+// AppendText appends the lookup for a reader: the answer in one line, then the steps.
 func (r *Result) AppendText(dst []byte, st Style) []byte {
 	for i, line := range render.Wrap(r.headline(st.Theme), st.Theme.Width) {
 		if i > 0 {
@@ -174,7 +174,7 @@ func (r *Result) tryLines(t *Try, th render.Theme, add func(label, text string))
 	}
 }
 
-// hopLines show the batches skipped, of many the first ones, and return the label for the line behind them.
+// hopLines show the batches skipped, of many the first ones, and return the label for the line after them.
 func (r *Result) hopLines(t *Try, th render.Theme, add func(label, text string)) string {
 	const most = 16
 	label := "phase 2"
@@ -307,7 +307,7 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 	return rows.Append(dst, "")
 }
 
-// ResultColumns head the table of a look-up.
+// ResultColumns head the table of a lookup.
 var ResultColumns = []render.Column{
 	{Name: "partition"}, {Name: "step"}, {Name: "segment", Right: true}, {Name: "position", Right: true},
 	{Name: "size", Right: true},

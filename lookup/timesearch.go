@@ -75,7 +75,7 @@ func (s *Segment) recordAt(b *format.Batch, timestampMs, startOffset int64) (hit
 		}
 		hit, ok = rec, true
 		if !wrapper {
-			// With the last record of a batch goes the check that nothing is left behind it.
+			// With the last record of a batch goes the check that nothing is left after it.
 			return hit, true, s.reader.Err()
 		}
 	}

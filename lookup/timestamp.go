@@ -8,7 +8,7 @@ import (
 	"kseg/render"
 )
 
-// A TimeResult is what a look-up by timestamp adds to a Result.
+// A TimeResult is what a lookup by timestamp adds to a Result.
 type TimeResult struct {
 	TimestampMs int64
 	Passed      []PassedSegment // in order; the last one is the segment that was searched, if any reached the timestamp
@@ -152,7 +152,7 @@ func (r *Result) findTruth(ctx context.Context, timestampMs int64) error {
 	return nil
 }
 
-// firstAt is recordAt without regard to defects behind the record.
+// firstAt is recordAt without regard to defects after the record.
 func (s *Segment) firstAt(b *format.Batch, timestampMs, startOffset int64) (format.Record, bool) {
 	var rec format.Record
 	for s.reader.Reset(b); s.reader.Next(&rec); {

@@ -65,7 +65,7 @@ func (s *Segment) unread(seg *logdir.Segment) {
 	}
 }
 
-// written is data without the zeros behind the last batch, where these are a hole: a preallocated log may be one of
+// written is data without the zeros after the last batch, where these are a hole: a preallocated log may be one of
 // gigabytes.
 func written(log *logdir.File, data []byte) ([]byte, error) {
 	if log.Allocated >= log.Size {

@@ -14,7 +14,7 @@ import (
 // Diff are the changes from one point of a metadata log to another, in their order. Those that leave all as it was are
 // left out.
 type Diff struct {
-	From, To int64 // offsets of the records behind which the two images stand; -1: before all records
+	From, To int64 // offsets of the records after which the two images stand; -1: before all records
 	Changes  []state.Change
 	Lost     []state.Lost // offsets in between that could not be read
 	Problems []error
@@ -218,7 +218,7 @@ func (d *Diff) Table() Table {
 type Check struct {
 	Snapshot string
 	Offset   int64  // the end (exclusive) of what it covers
-	Base     string // what was folded: the snapshot before, and the log behind it; "" for the log from its beginning
+	Base     string // what was folded: the snapshot before, and the log after it; "" for the log from its beginning
 	Result   string // "same", "differs", "damaged", "unchecked"
 	Why      string // why it could not be checked
 	// Differences are from what the log adds up to (Before) to what the snapshot says (After).

@@ -161,15 +161,15 @@ func Newest(sources []Source, at state.Point) (best Source, image *state.Image, 
 		case image == nil:
 			best, image = s, im
 		case im.EndOffset > image.EndOffset:
-			notes = append(notes, behind(best, image))
+			notes = append(notes, notShown(best, image))
 			best, image = s, im
 		default:
-			notes = append(notes, behind(s, im))
+			notes = append(notes, notShown(s, im))
 		}
 	}
 	return best, image, notes, problems
 }
 
-func behind(s Source, im *state.Image) string {
+func notShown(s Source, im *state.Image) string {
 	return fmt.Sprintf("%s ends at offset %d and is not shown: another goes as far or further", s.Display, im.EndOffset)
 }

@@ -113,7 +113,7 @@ func (r *Report) asOf() string {
 	}
 	switch {
 	case im.Snapshot != "" && im.EndOffset > im.SnapshotOffset:
-		text += fmt.Sprintf(": snapshot %s and the records %d–%d behind it", im.Snapshot, im.SnapshotOffset, im.EndOffset-1)
+		text += fmt.Sprintf(": snapshot %s and the records %d–%d after it", im.Snapshot, im.SnapshotOffset, im.EndOffset-1)
 	case im.Snapshot != "":
 		text += ": snapshot " + im.Snapshot
 	case im.EndOffset > 0:

@@ -20,10 +20,10 @@ type producerHistory struct {
 	expiredMs int64
 	snapshots state.ProducerSnapshots
 
-	// taken is the snapshot that recovery took behind the segment last recovered, nil if it was cut.
+	// taken is the snapshot that recovery took after the segment last recovered, nil if it was cut.
 	taken       []byte
 	takenOffset int64
-	behind      *logdir.Segment
+	takenAfter  *logdir.Segment
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
@@ -50,7 +50,7 @@ func (h *producerHistory) before(seg *logdir.Segment) *Recovery {
 			h.notDone(err.Error())
 		}
 	})
-	follows := h.taken != nil && seg.Prev == h.behind
+	follows := h.taken != nil && seg.Prev == h.takenAfter
 	if f != nil {
 		x.snapOffset = f.Name.Base
 	} else {
@@ -103,9 +103,9 @@ func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Se
 	}
 }
 
-// after remembers the state behind a segment, if recovery has kept all of it.
+// after remembers the state after a segment, if recovery has kept all of it.
 func (h *producerHistory) after(seg *logdir.Segment, x *Recovery, outcome Outcome) {
-	h.behind, h.taken = seg, nil
+	h.takenAfter, h.taken = seg, nil
 	if outcome == Whole {
 		h.taken, h.takenOffset = format.AppendProducerSnapshot(nil, x.producers.Entries()), x.mapEnd
 	}

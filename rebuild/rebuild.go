@@ -220,7 +220,7 @@ func (r *rebuilder) run(partitions []*partition) error {
 	for _, p := range partitions {
 		logs = append(logs, p.logs...)
 	}
-	// A broker believes lengths, and looks for nothing behind those that lead nowhere.
+	// A broker believes lengths, and looks for nothing after those that lead nowhere.
 	r.walker = walk.Start(r.ctx, slices.Values(logs), walk.Options{Jobs: r.opts.Jobs, Trust: format.TrustBlindly}, newLook)
 	defer r.walker.Close()
 	for _, p := range partitions {

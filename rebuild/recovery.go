@@ -18,14 +18,14 @@ type Recovery struct {
 	// of the last snapshot: that which producers were loaded from, or early; the log's start if there is none
 	snapOffset int64
 	early      []byte // the snapshot taken before the segment, nil if there is one on disk
-	mapEnd     int64  // the offset behind the last batch that producers know of
+	mapEnd     int64  // the offset after the last batch that producers know of
 	kept       int64  // bytes
 	batches    int64
 	outcome    Outcome // if err is not nil
 	err        error   // why it ended before a batch that is not sound
 }
 
-// NewRecovery starts the recovery of a segment behind what the producers have done. intervalBytes is
+// NewRecovery starts the recovery of a segment after what the producers have done. intervalBytes is
 // index.interval.bytes; the reader is for control records.
 func NewRecovery(base, intervalBytes int64, producers *format.ProducerState, reader *format.RecordReader) *Recovery {
 	return &Recovery{index: format.NewIndexBuilder(base, intervalBytes), producers: producers, reader: reader}
@@ -64,7 +64,7 @@ func (x *Recovery) Add(b *format.Batch) bool {
 	return true
 }
 
-// addProducer tells the producers of the batch. A control record that makes no sense ends the segment behind it.
+// addProducer tells the producers of the batch. A control record that makes no sense ends the segment after it.
 func (x *Recovery) addProducer(b *format.Batch) bool {
 	event, err := x.producers.Append(b, x.reader)
 	if err == nil && event.Ended {

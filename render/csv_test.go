@@ -8,7 +8,8 @@ import (
 func TestCSV(t *testing.T) {
 	var out strings.Builder
 	c := NewCSV(&out, "row", "name", "n", "d.mean", "list", "ok")
-	lines := `{"kind":"row","schema":1,"name":"a,\"b\u001b\n","n":9223372036854775807,"d":{"mean":1.500},"list":["x","y"],"ok":true}
+	lines := `{"kind":"row","schema":1,"name":"a,\"b\u001b\n","n":9223372036854775807,"d":{"mean":1.500},` +
+		`"list":["x","y"],"ok":true}
 {"kind":"other","schema":1,"name":"no"}
 {"kind":"row","schema":1,"name":null,"n":null,"d":null,"list":[],"ok":false}
 `

@@ -24,7 +24,7 @@ const SchemaVersion = 1
 // Inside an array the elements take the empty name.
 type Obj struct{ buf []byte }
 
-// NewObj starts {"kind":KIND,"schema":1 behind dst.
+// NewObj starts {"kind":KIND,"schema":1 after dst.
 func NewObj(dst []byte, kind string) Obj {
 	dst = append(dst, `{"kind":"`...)
 	dst = append(dst, kind...)

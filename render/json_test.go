@@ -44,10 +44,12 @@ func TestObj(t *testing.T) {
 	}{1, "x"})
 	o.Value("unprintable", func() {})
 	got := string(o.Line())
-	want := `{"kind":"record","schema":1,"file":"a\"b\\c","offset":-9223372036854775808,"sequence":null,"mean":1.25,"rate":null,` +
+	want := `{"kind":"record","schema":1,"file":"a\"b\\c","offset":-9223372036854775808,"sequence":null,"mean":1.25,` +
+		`"rate":null,` +
 		`"valid":true,"decoded":null,"next":null,"timestamp":1700000000123,"timestamp_utc":"2023-11-14T22:13:20.123Z",` +
 		`"max":null,"max_utc":null,"far":9223372036854775807,"far_utc":null,"key":null,` +
-		`"headers":[{"key":"[","value":{"base64":"/w=="}},{}],"hops":[1,2],"raw":{"x":[]},"value":{"B":1,"a":"x"},"unprintable":null}` + "\n"
+		`"headers":[{"key":"[","value":{"base64":"/w=="}},{}],"hops":[1,2],"raw":{"x":[]},"value":{"B":1,"a":"x"},` +
+		`"unprintable":null}` + "\n"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

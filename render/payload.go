@@ -100,7 +100,7 @@ func (p Payload) AppendText(dst, b []byte) []byte {
 // mostBrief is how many bytes of a value Brief keeps: more than anybody reads in a table.
 const mostBrief = 4096
 
-// Brief cuts a very long value for a table or a listing: it returns the beginning, and what to put behind it, which
+// Brief cuts a very long value for a table or a listing: it returns the beginning, and what to put after it, which
 // says how long the value is.
 func Brief(b []byte) (beginning []byte, rest string) {
 	if len(b) <= mostBrief {

@@ -115,7 +115,7 @@ func (p *Progress) fit(share float64, parts []string) string {
 	room := math.MaxInt
 	if p.width != nil {
 		if width := p.width(); width > 0 {
-			room = width - 1 // the cursor stands behind the last column
+			room = width - 1 // the cursor stands after the last column
 		}
 	}
 	line := strings.Join(parts, "  ")

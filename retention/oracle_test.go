@@ -246,8 +246,9 @@ func (b *realBroker) spoilSegment(s *logdir.Segment) {
 }
 
 var (
-	deletionLine = regexp.MustCompile(`^\[UnifiedLog partition=(\S+), dir=\S+\] Deleting segments? .*due to .*?log (retention time|retention size|start offset)`)
-	baseOffset   = regexp.MustCompile(`LogSegment\(baseOffset=(\d+),`)
+	deletionLine = regexp.MustCompile(`^\[UnifiedLog partition=(\S+), dir=\S+\] Deleting segments? .*due to .*?log ` +
+		`(retention time|retention size|start offset)`)
+	baseOffset = regexp.MustCompile(`LogSegment\(baseOffset=(\d+),`)
 )
 
 // readDeletions gives, by partition, the rule for each segment that the broker says it deletes.

@@ -52,9 +52,10 @@ type SegmentReport struct {
 	LargestMs int64 // as a broker holds it
 	Source    TimestampSource
 	Verdict   Verdict
-	// Blocking is the record whose timestamp keeps the segment and with it older ones behind it, if it does and is known.
+	// Blocking is the record whose timestamp keeps the segment, and with it older ones that come after it, if it does and
+	// is known.
 	Blocking *Record
-	// Shields counts the segments behind it that have expired and wait for it.
+	// Shields counts the segments after it that have expired and wait for it.
 	Shields  int
 	Warnings []string
 
@@ -162,7 +163,7 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 }
 
 // recovers reports whether a broker reads the log of segment i when it opens it, or has written it itself: its index is
-// missing; or there was no clean shutdown, and the segment holds the recovery point or lies behind it. Without a
+// missing; or there was no clean shutdown, and the segment holds the recovery point or lies after it. Without a
 // recovery point that much is known of the last segment only.
 func (d directory) recovers(segments []*logdir.Segment, i int) bool {
 	last := i == len(segments)-1
@@ -220,7 +221,7 @@ func (r *Report) evaluate(j *Judge) (problems []logdir.Problem) {
 	}
 	for i, v := range Evaluate(&r.Log) {
 		r.Segments[i].Verdict = v
-		if v.Hold == HoldBehind {
+		if v.Hold == HoldWaiting {
 			r.Segments[v.By].Shields++
 		}
 	}
@@ -235,7 +236,7 @@ func (j *Judge) remoteLog(tiered bool) *state.RemoteLog {
 	return j.cluster.RemoteLog()
 }
 
-// findBlocking looks for the records whose timestamps make segments stay though segments behind them have expired, or
+// findBlocking looks for the records whose timestamps make segments stay though segments after them have expired, or
 // though the present has not come to them.
 func (r *Report) findBlocking(records *format.RecordReader) []logdir.Problem {
 	var problems []logdir.Problem

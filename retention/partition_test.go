@@ -131,7 +131,7 @@ type segmentFiles struct {
 	noTime    bool    // no .timeindex at all
 	noIndex   bool    // no .index
 	mtimeMs   int64   // of the log; 0: now
-	tail      []byte  // behind the batches
+	tail      []byte  // after the batches
 }
 
 // writePartition writes segments into dir, a partition's directory.
@@ -437,7 +437,7 @@ func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
 	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "remote.storage.enable=true",
 		"local.retention.ms=36000000")}, dir)[0]
 	text := strings.Join(append(r.sentences(), r.Reason(1)), " ")
-	if !strings.Contains(text, "Segment 1 is active: it has to be rolled") || strings.Contains(text, "no clock") {
+	if !strings.Contains(text, "Segment 1 is active: it is rolled and copied") || strings.Contains(text, "no clock") {
 		t.Errorf("%q", text)
 	}
 }
@@ -490,8 +490,8 @@ func TestCompactedTopicWithoutSettings(t *testing.T) {
 	}
 }
 
-// TestOneBlockerBehindAnother tells of a second one only if it holds for longer.
-func TestOneBlockerBehindAnother(t *testing.T) {
+// TestOneBlockerAfterAnother tells of a second one only if it holds for longer.
+func TestOneBlockerAfterAnother(t *testing.T) {
 	for _, test := range []struct {
 		second int64 // hours ahead
 		says   bool
@@ -519,7 +519,7 @@ func TestFilesStandForTheirPartition(t *testing.T) {
 				shown = append(shown, fmt.Sprint(s.Base, " ", r.Reason(i)))
 			}
 		}
-		if want := []string{"24 expired, but behind segment 12"}; !slices.Equal(shown, want) {
+		if want := []string{"24 expired, but waits for segment 12"}; !slices.Equal(shown, want) {
 			t.Errorf("%s: %q, want %q", name, shown, want)
 		}
 	}
@@ -586,7 +586,7 @@ func newJudge(t *testing.T, dir string) (*Judge, []*logdir.Partition) {
 }
 
 // TestRunStopsWhenItIsTold ends after the first result, and at once with a cancelled context; no worker may be left
-// behind.
+// over.
 func TestRunStopsWhenItIsTold(t *testing.T) {
 	j, partitions := newJudge(t, fixture.Dir(t, "4.4.0/retention/before"))
 	results := 0

@@ -52,8 +52,8 @@ func (r *Report) holdReason(i int) string {
 		return "expired, but active: it is rolled and copied to remote storage first"
 	case HoldPolicy:
 		return r.policyReason()
-	case HoldBehind:
-		text := fmt.Sprintf("expired, but behind segment %d", r.Segments[v.By].Base)
+	case HoldWaiting:
+		text := fmt.Sprintf("expired, but waits for segment %d", r.Segments[v.By].Base)
 		if v.ByLongest != v.By {
 			text += fmt.Sprintf(" and, for longer, %d", r.Segments[v.ByLongest].Base)
 		}
@@ -70,7 +70,7 @@ func (r *Report) holdReason(i int) string {
 		text = "BLOCKS: " + newest + " is recent; " + r.wait(i)
 	}
 	if v.By >= 0 {
-		text += fmt.Sprintf(", but behind segment %d", r.Segments[v.By].Base)
+		text += fmt.Sprintf(", but waits for segment %d", r.Segments[v.By].Base)
 	}
 	return text
 }
@@ -280,7 +280,7 @@ func laterOrEarlier(a, b int64) string {
 	return "earlier"
 }
 
-// warnOfLog tells of bytes behind the batches, which bear on the sizes and on what a start of the broker would keep.
+// warnOfLog tells of bytes after the batches, which bear on the sizes and on what a start of the broker would keep.
 func (r *Report) warnOfLog(s *SegmentReport) {
 	h := s.log.hole
 	if !s.log.read || h.Pos < 0 {
@@ -293,7 +293,7 @@ func (r *Report) warnOfLog(s *SegmentReport) {
 	}
 	switch h.Kind.String() {
 	case "zero-tail":
-		s.warnf("%s zeros behind the last batch are %s.", render.Bytes(left), counted)
+		s.warnf("%s zeros after the last batch are %s.", render.Bytes(left), counted)
 	case "torn-tail":
 		s.warnf("%s of an unfinished batch at its end are %s.", render.Bytes(left), counted)
 	default:

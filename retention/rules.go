@@ -68,7 +68,7 @@ const (
 	HoldWatermark             // records above the high watermark are never deleted
 	HoldUncopied              // with tiered storage a segment is copied first
 	HoldActive                // with tiered storage the active segment is rolled and copied first
-	HoldBehind                // it has expired, but an older segment stays
+	HoldWaiting               // it has expired, but an older segment stays
 	HoldYoung                 // its time has not come
 )
 
@@ -155,7 +155,7 @@ func (l *Log) removable(i int) bool {
 	return c == nil || !l.Limits.Tiered || c.Any && l.upper(i)-1 <= c.Last || l.belowLogStart(i)
 }
 
-// upper is the offset behind the segment.
+// upper is the offset after the segment.
 func (l *Log) upper(i int) int64 {
 	if l.active(i) {
 		return l.EndOffset
@@ -193,10 +193,10 @@ func (l *Log) explain(verdicts []Verdict, first, held, uncopied int) {
 			at, latest = own, i
 		}
 		v.AtMs, v.By, v.ByLongest = at, -1, -1
-		if latest != i && (v.Hold == HoldYoung || v.Hold == HoldBehind) {
+		if latest != i && (v.Hold == HoldYoung || v.Hold == HoldWaiting) {
 			v.By, v.ByLongest = latest, latest
 		}
-		if v.Hold == HoldBehind {
+		if v.Hold == HoldWaiting {
 			v.By = first
 		}
 	}
@@ -221,7 +221,7 @@ func (l *Log) hold(i, first, held, uncopied int) Hold {
 	case !l.removable(i):
 		return HoldUncopied
 	}
-	return HoldBehind
+	return HoldWaiting
 }
 
 // goesAt is when a segment would go if it were the oldest: now by the rules that do not wait, else when its time has
@@ -232,7 +232,7 @@ func (l *Log) goesAt(i int, v *Verdict) int64 {
 		if v.Rule != Time {
 			return l.NowMs
 		}
-	case HoldYoung, HoldBehind:
+	case HoldYoung, HoldWaiting:
 		if !l.removable(i) {
 			return Never
 		}

@@ -180,17 +180,17 @@ func TestHolds(t *testing.T) {
 		change func(l *Log)
 		want   []Verdict
 	}{
-		{"behind the young", func(l *Log) { l.Limits.RetentionMs, l.Segments[0].LargestMs = 15, 999 }, []Verdict{
+		{"after the young", func(l *Log) { l.Limits.RetentionMs, l.Segments[0].LargestMs = 15, 999 }, []Verdict{
 			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1015},
-			{Hold: HoldBehind, By: 0, ByLongest: 0, AtMs: 1015},
+			{Hold: HoldWaiting, By: 0, ByLongest: 0, AtMs: 1015},
 			{Hold: HoldYoung, By: 0, ByLongest: 0, AtMs: 1015}}},
-		{"behind two, the second for longer", func(l *Log) {
+		{"after two, the second for longer", func(l *Log) {
 			l.Limits.RetentionMs = 5
 			l.Segments[0].LargestMs, l.Segments[1].LargestMs = 999, math.MaxInt64
 		}, []Verdict{
 			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: 1005},
 			{Hold: HoldYoung, By: -1, ByLongest: -1, AtMs: Never},
-			{Hold: HoldBehind, By: 0, ByLongest: 1, AtMs: Never}}},
+			{Hold: HoldWaiting, By: 0, ByLongest: 1, AtMs: Never}}},
 		{"above the high watermark", func(l *Log) { l.Limits.RetentionMs, l.HighWatermark = 15, 10 }, []Verdict{
 			{Rule: Time, By: -1, ByLongest: -1, AtMs: 986},
 			{Hold: HoldWatermark, By: -1, ByLongest: -1, AtMs: Never},

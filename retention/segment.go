@@ -32,7 +32,7 @@ type logFacts struct {
 	oldestMs   int64 // the smallest timestamp that a batch begins with
 	firstMs    int64 // the largest timestamp of the first batch: segment.ms counts from it
 	batches    int64
-	nextOffset int64 // behind the last batch, and behind the last one before the first hole
+	nextOffset int64 // after the last batch, and after the last one before the first hole
 	goodOffset int64
 	goodEnd    int64       // position of the first hole, or the size
 	hole       format.Hole // the first; its Pos is -1 if there is none
@@ -43,7 +43,7 @@ type logFacts struct {
 // windowBytes is how much of a log is brought into memory at a time.
 const windowBytes = 4 << 20
 
-// window brings the bytes of a log into memory before they are read, and lets them go behind.
+// window brings the bytes of a log into memory before they are read, and lets them go afterwards.
 type window struct {
 	file       *logdir.File
 	data       []byte
@@ -148,7 +148,7 @@ func findLargest(f *logdir.File, at, largestMs int64, records *format.RecordRead
 }
 
 // lastTimeIndexEntry is the timestamp of the last slot of a time index as a broker opens it: zeros count as entries,
-// and bytes behind the last whole slot do not. It is noTimestamp if there is no slot. logical is the same without
+// and bytes after the last whole slot do not. It is noTimestamp if there is no slot. logical is the same without
 // trailing zeros: what a broker that preallocated them has in memory.
 func lastTimeIndexEntry(f *logdir.File, base int64) (opened, logical int64, err error) {
 	opened, logical = noTimestamp, noTimestamp

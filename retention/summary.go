@@ -30,7 +30,7 @@ type topicSum struct {
 	freedSegments  int64
 	freedBytes     int64
 	nextMs         int64  // when the next segment goes that stays now
-	blocked        int64  // expired segments that wait behind others
+	blocked        int64  // expired segments that wait for others
 	blockerUntilMs int64  // the latest time at which one of those others goes
 	blocker        string // which that is
 	warnings       int64
@@ -70,7 +70,7 @@ func (s *Summary) Add(r *Report) {
 	t.settings = settings
 	for _, seg := range r.Segments {
 		t.warnings += int64(len(seg.Warnings))
-		if seg.Verdict.Hold == HoldBehind || seg.Verdict.Hold == HoldWatermark {
+		if seg.Verdict.Hold == HoldWaiting || seg.Verdict.Hold == HoldWatermark {
 			if t.blocked++; seg.Verdict.AtMs > t.blockerUntilMs {
 				t.blockerUntilMs, t.blocker = seg.Verdict.AtMs, r.blockerOf(seg)
 			}
@@ -81,7 +81,7 @@ func (s *Summary) Add(r *Report) {
 // blockerOf names what keeps a segment longest, and the partition.
 func (r *Report) blockerOf(s *SegmentReport) string {
 	by := "the high watermark"
-	if s.Verdict.Hold == HoldBehind {
+	if s.Verdict.Hold == HoldWaiting {
 		longest := r.Segments[s.Verdict.ByLongest]
 		by = "segment " + strconv.FormatInt(longest.Base, 10)
 		if longest.Blocking != nil {

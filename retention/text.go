@@ -104,7 +104,7 @@ func (r *Report) cells(i int, theme render.Theme) []string {
 		verdict, why = theme.Look("delete"), r.Reason(i)
 	case s.blocks(r):
 		verdict, why = theme.Bad("keep"), theme.Bad(r.Reason(i))
-	case s.Verdict.Hold == HoldBehind || s.Verdict.Hold == HoldWatermark:
+	case s.Verdict.Hold == HoldWaiting || s.Verdict.Hold == HoldWatermark:
 		why = theme.Look(r.Reason(i))
 	}
 	base := strconv.FormatInt(s.Base, 10)
@@ -195,7 +195,7 @@ func (r *Report) sizeSentence() string {
 		render.Bytes(r.Log.Limits.RetentionBytes), render.Bytes(total-freed))
 }
 
-// nextSegment tells of the first segment that stays: when it goes, what waits behind it, and how long its records can
+// nextSegment tells of the first segment that stays: when it goes, what waits after it, and how long its records can
 // be read.
 func (r *Report) nextSegment(first int) []string {
 	s := r.Segments[first]
@@ -203,18 +203,18 @@ func (r *Report) nextSegment(first int) []string {
 		return nil
 	}
 	key, _ := r.timeSetting()
-	text := fmt.Sprintf("Segment %d goes on %s at the earliest (largest timestamp + %s)", s.Base,
+	text := fmt.Sprintf("Segment %d can be deleted on %s at the earliest (largest timestamp + %s)", s.Base,
 		render.Minute(s.Verdict.AtMs), key)
 	switch {
 	case !r.Log.removable(first):
-		text = fmt.Sprintf("Segment %d is active: it has to be rolled, and then copied to remote storage, before it goes",
+		text = fmt.Sprintf("Segment %d is active: it is rolled and copied to remote storage before it can be deleted",
 			s.Base)
 	case s.Verdict.AtMs == Never:
-		text = fmt.Sprintf("Segment %d does not go by time: no clock reaches its timestamp", s.Base)
+		text = fmt.Sprintf("Segment %d is not deleted by time: no clock reaches its timestamp", s.Base)
 	}
 	if s.blocks(r) {
 		if s.Shields > 0 {
-			text += fmt.Sprintf(", and %s behind it %s", render.Plural(int64(s.Shields), "expired segment", "expired segments"),
+			text += fmt.Sprintf(", and %s after it %s", render.Plural(int64(s.Shields), "expired segment", "expired segments"),
 				waits(s.Shields))
 		}
 		text += ": " + r.blocker(s)

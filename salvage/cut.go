@@ -6,7 +6,7 @@ import (
 	"kseg/format"
 )
 
-// cut divides a piece before the first batch that begins at an offset or behind it.
+// cut divides a piece before the first batch that begins at an offset or after it.
 func (p piece) cut(offset int64) (head, rest piece, err error) {
 	head, rest = p, p
 	head.batches, head.records, head.last = 0, 0, p.first-1

@@ -38,7 +38,7 @@ type planner struct {
 	queue  pieceQueue
 	better map[int][]int64 // by rank: the first offsets of all pieces, in order
 	ranks  []int
-	next   int64 // behind what has been taken
+	next   int64 // after what has been taken
 	epoch  int32 // of the last batch that was taken
 	digest *comparer
 }
@@ -316,7 +316,7 @@ func (p *planner) gap(first, last int64, damages []damage, i int, compacted bool
 	return i
 }
 
-// tail notes what is damaged behind the last offset.
+// tail notes what is damaged after the last offset.
 func (p *planner) tail(next int64, damages []damage) {
 	for _, d := range damages {
 		if d.zeros || !d.open && d.last < next || d.open && d.first < next {

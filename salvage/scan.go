@@ -88,8 +88,8 @@ type scanner struct {
 	run    piece // the present one, if open
 	before piece // as it was before its last batch
 	open   bool
-	next   int64 // behind the last batch, before which nothing should come
-	prev   int64 // behind the batch before that
+	next   int64 // after the last batch, before which nothing should come
+	prev   int64 // after the batch before that
 	// held is the last batch, if its checksum is wrong, until it is known whether its length leads to an intact one.
 	held    *format.Batch
 	thinned int // batches of which records are missing, as the log cleaner leaves them
@@ -221,7 +221,7 @@ func (s *scanner) place(p piece) {
 	case p.first >= s.next:
 		s.add(p)
 	case s.open && p.first >= s.prev:
-		// The batch before ends behind where this one begins: that one is out of place, or its end is wrong.
+		// The batch before ends after where this one begins: that one is out of place, or its end is wrong.
 		odd := s.pop()
 		odd.suspect = true
 		s.pieces = append(s.pieces, odd)
@@ -297,7 +297,7 @@ func (s *scanner) damage(d *walk.Damage) {
 	s.hole(&h, held)
 }
 
-// flush judges the batch that is held, behind which an intact one follows, or nothing.
+// flush judges the batch that is held, after which an intact one follows, or nothing.
 func (s *scanner) flush() {
 	if b := s.held; b != nil {
 		s.held = nil

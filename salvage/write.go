@@ -38,7 +38,7 @@ type writer struct {
 	from    *source // where it comes from
 	pos     int64
 	started bool
-	end     int64 // behind the last batch
+	end     int64 // after the last batch
 	index   *rebuild.Recovery
 	epochs  epochRuns
 	buf     []byte

@@ -58,7 +58,8 @@ func (c *Control) CoordinatorEpoch() int32 {
 func parseControlType(key []byte) (ControlType, *Error) {
 	if len(key) < 4 {
 		n := strconv.Itoa(len(key))
-		return 0, &Error{Kafka: "Invalid value size found for control record key. Must have at least 4 bytes, but found only " + n,
+		return 0, &Error{Kafka: "Invalid value size found for control record key. Must have at least 4 bytes, but " +
+			"found only " + n,
 			Err: &format.Error{What: "control record key", Want: "4 bytes", Got: n, Err: format.ErrTruncated}}
 	}
 	c := format.NewCursor(key, 0)
@@ -72,7 +73,7 @@ func parseControlType(key []byte) (ControlType, *Error) {
 
 // DecodeControl decodes a record of a control batch. The result is valid until the decoder's next call.
 //
-// It follows EndTransactionMarker and ControlRecordUtils, which accept bytes behind the message.
+// It follows EndTransactionMarker and ControlRecordUtils, which accept bytes after the message.
 func (d *Decoder) DecodeControl(key, value []byte) Control {
 	typ, err := parseControlType(key)
 	if err != nil || !typ.known() {
@@ -146,7 +147,7 @@ func (d *Decoder) readLeaderChange(m *message, value []byte) bool {
 var controlTitles = [...]string{LeaderChange: " LeaderChange: ", SnapshotHeader: " SnapshotHeader ",
 	SnapshotFooter: " SnapshotFooter ", KRaftVersion: " KRaftVersion ", KRaftVoters: " KRaftVoters "}
 
-// AppendControlText appends what DumpLogSegments prints of a control record behind its metadata, with a leading space.
+// AppendControlText appends what DumpLogSegments prints of a control record after its metadata, with a leading space.
 // Where that tool dies of the record, there is an error, and nothing is appended.
 func (d *Decoder) AppendControlText(dst, key, value []byte) ([]byte, error) {
 	c := d.DecodeControl(key, value)

@@ -64,8 +64,8 @@ func (h Half) Get(name string) Value { return h.Root().Get(name) }
 // Decode decodes the key and value (nil: null) of a record of topic, which must not be None.
 //
 // Coordinator topics follow CoordinatorRecordSerde: an int16 type in front of the key, an int16 version in front of the
-// value, bytes behind the body are accepted. The others follow AbstractApiMessageSerde: a frame of three unsigned
-// varints (frame version 1, api key, version) in front of the value, nothing behind it.
+// value, bytes after the body are accepted. The others follow AbstractApiMessageSerde: a frame of three unsigned
+// varints (frame version 1, api key, version) in front of the value, nothing after it.
 func (d *Decoder) Decode(topic Topic, key, value []byte) *Record {
 	d.record = Record{Topic: topic}
 	if topic.keyed() {
@@ -202,7 +202,8 @@ func (d *Decoder) refuseFrame(frame int16) {
 	kafka := "Could not deserialize metadata record due to unknown frame version " + n +
 		"(only frame version 1 is supported)"
 	if frame == 0 {
-		kafka = "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release of " +
+		kafka = "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview " +
+			"release of " +
 			"KRaft in 2.8 to newer versions are not supported."
 	}
 	d.record.Err = &Error{Kafka: kafka,

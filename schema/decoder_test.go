@@ -251,10 +251,11 @@ func BenchmarkOffsetCommitText(b *testing.B) {
 // A LeaderChange that says version 1 in the bytes of version 0 is printed as Kafka 4.4.0 does.
 func TestLeaderChangeOfVersion1InBytesOfVersion0(t *testing.T) {
 	value := unhex("0001 00000001 03 00000003 00 00000002 00 01 00")
-	want := ` LeaderChange: {"version":1,"leaderId":1,"voters":[{"voterId":3,"voterDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"},` +
+	want := ` LeaderChange: {"version":1,"leaderId":1,"voters":[{"voterId":3,` +
+		`"voterDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"},` +
 		`{"voterId":2,"voterDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"}],"grantingVoters":[]}`
-	for _, behind := range []string{"", "0102"} {
-		got, err := NewDecoder().AppendControlText(nil, []byte{0, 0, 0, 2}, append(value, unhex(behind)...))
+	for _, trailing := range []string{"", "0102"} {
+		got, err := NewDecoder().AppendControlText(nil, []byte{0, 0, 0, 2}, append(value, unhex(trailing)...))
 		if err != nil || string(got) != want {
 			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}
@@ -266,7 +267,8 @@ func TestLeaderChangeOfVersion1(t *testing.T) {
 	voter := "00000007 285d071d5d93443180eec50fa833ec48 00"
 	value := unhex("0001 00000007 02" + voter + "02" + voter + "00")
 	got, err := NewDecoder().AppendControlText(nil, []byte{0, 0, 0, 2}, value)
-	want := ` LeaderChange: {"version":1,"leaderId":7,"voters":[{"voterId":7,"voterDirectoryId":"KF0HHV2TRDGA7sUPqDPsSA"}],` +
+	want := ` LeaderChange: {"version":1,"leaderId":7,"voters":[{"voterId":7,` +
+		`"voterDirectoryId":"KF0HHV2TRDGA7sUPqDPsSA"}],` +
 		`"grantingVoters":[{"voterId":7,"voterDirectoryId":"KF0HHV2TRDGA7sUPqDPsSA"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n got %s\nwant %s", err, got, want)

@@ -37,7 +37,7 @@ func (t *tape) speaksConsumer() bool {
 	return t.msg == tables().groupMetadata && len(t.nodes) > 1 && string(t.content(&t.nodes[1])) == "consumer"
 }
 
-// readConsumer decodes a member's subscription or assignment: behind an int16 version, which is not checked.
+// readConsumer decodes a member's subscription or assignment: after an int16 version, which is not checked.
 func (t *tape) readConsumer(f form, b []byte) bool {
 	m := tables().assignment
 	if f == formSubscription {

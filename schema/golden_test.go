@@ -12,7 +12,7 @@ import (
 	"kseg/internal/fixture"
 )
 
-// The record lines of every decoded dump of the real tool must be reproduced behind the record's metadata, which is
+// The record lines of every decoded dump of the real tool must be reproduced after the record's metadata, which is
 // another package's.
 func TestDecodedLikeTheRealTool(t *testing.T) {
 	d := NewDecoder()

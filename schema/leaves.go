@@ -31,7 +31,7 @@ const (
 )
 
 // Leaves goes through all bytes of the half, also where decoding stopped: what it did not reach is one leaf, as are
-// bytes behind the body.
+// bytes after the body.
 func (h Half) Leaves() iter.Seq[Leaf] {
 	return func(yield func(Leaf) bool) {
 		if h.tape == nil {

@@ -110,7 +110,7 @@ type field struct {
 	defaultInt      int64
 	defaultNull     bool
 	fields          []*field
-	jsonKey         string // the name with quotes, a comma before and a colon behind
+	jsonKey         string // the name with quotes, a comma before and a colon after
 	form            form
 }
 

@@ -52,8 +52,8 @@ type node struct {
 	num    int64   // a number; elements of an array; index of a struct's tags node; number of tags; an unknown tag
 	start  int32   // where its own bytes begin: tag, size and length included
 	body   int32   // where the content begins
-	end    int32   // behind the last byte
-	next   int32   // index of the node behind it and everything in it
+	end    int32   // after the last byte
+	next   int32   // index of the node after it and everything in it
 	kind   nodeKind
 }
 

@@ -2,7 +2,7 @@ package schema
 
 import "strconv"
 
-// AppendText appends what DumpLogSegments prints of a record behind its metadata with the decoder of topic:
+// AppendText appends what DumpLogSegments prints of a record after its metadata with the decoder of topic:
 // ` key: {...} payload: {...}`, each with a leading space, or its message about a record that it cannot decode. A null
 // key, of which that tool dies, gets a message of the same kind.
 func (d *Decoder) AppendText(dst []byte, topic Topic, offset int64, key, value []byte) []byte {

@@ -30,7 +30,8 @@ func TestOracleState(t *testing.T) {
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS",
 		"metadata.log.max.record.bytes.between.snapshots=3000", "group.initial.rebalance.delay.ms=0",
 		"log.cleaner.enable=false",
-		"offsets.retention.check.interval.ms=86400000", "transaction.abort.timed.out.transaction.cleanup.interval.ms=86400000")
+		"offsets.retention.check.interval.ms=86400000",
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms=86400000")
 	config := filepath.Join(dir, "server.properties")
 	if err := os.WriteFile(config, []byte(properties), 0o644); err != nil {
 		t.Fatal(err)

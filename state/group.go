@@ -301,7 +301,7 @@ func subscribedTopics(raw []byte) (topics []string, unread bool) {
 	return topics, n < 0 || !c.OK()
 }
 
-// assignedPartitions are those of a ConsumerProtocolAssignment behind its version; what can be read of it.
+// assignedPartitions are those of a ConsumerProtocolAssignment after its version; what can be read of it.
 func assignedPartitions(raw []byte) (list []Assigned) {
 	c := format.NewCursor(raw, 0)
 	c.Int16("version")

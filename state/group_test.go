@@ -266,7 +266,8 @@ func TestUntilAPoint(t *testing.T) {
 		{Point{Given: true, IsTime: true, TimeMs: 1001}, 2}} {
 		w := &offsetsWriter{}
 		w.play(t, "c1 c2 c3")
-		if got := FoldOffsets(w.partition(t), OffsetsOptions{Until: test.until}).Groups()[0].Offsets[0].Offset; got != test.want {
+		groups := FoldOffsets(w.partition(t), OffsetsOptions{Until: test.until}).Groups()
+		if got := groups[0].Offsets[0].Offset; got != test.want {
 			t.Errorf("until %+v: %d, want %d", test.until, got, test.want)
 		}
 	}

@@ -2,7 +2,7 @@
 //
 // The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition,
 // broker and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below
-// offset N amount to. ReadImage folds the newest complete snapshot and the records behind it into an Image, FoldImage
+// offset N amount to. ReadImage folds the newest complete snapshot and the records after it into an Image, FoldImage
 // those up to any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
 package state
 
@@ -21,7 +21,7 @@ import (
 // Image is what a metadata log amounts to (org.apache.kafka.image.MetadataImage).
 type Image struct {
 	// SnapshotOffset is the end (exclusive) of the snapshot it began with, 0 if there was none; EndOffset is the offset
-	// behind the last record that was folded in, and EndMs the time of that record, if HasEndMs.
+	// after the last record that was folded in, and EndMs the time of that record, if HasEndMs.
 	SnapshotOffset int64
 	EndOffset      int64
 	EndMs          int64

@@ -8,7 +8,7 @@ import (
 // LogBounds are the offsets between which a partition can be read.
 type LogBounds struct {
 	Start int64 // the log start offset: of the checkpoint, or the first segment's base
-	End   int64 // the log end offset: behind the last batch that can be read
+	End   int64 // the log end offset: after the last batch that can be read
 }
 
 // Bounds reads where a partition begins and ends. Only the last segment is looked into, from where its index leads.
@@ -29,7 +29,7 @@ func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) 
 	return b, true, err
 }
 
-// segmentEnd is the offset behind the last batch of a segment.
+// segmentEnd is the offset after the last batch of a segment.
 func segmentEnd(log *logdir.File) (int64, error) {
 	from := int64(0)
 	if index := log.Sibling(format.KindOffsetIndex); index != nil {

@@ -19,7 +19,7 @@ const MetadataDir = "__cluster_metadata-0"
 
 // FoldOptions say how far a metadata log is folded, and who watches.
 type FoldOptions struct {
-	// Before is the offset behind the last record that counts, nil: all do. A snapshot that ends behind it does not count
+	// Before is the offset after the last record that counts, nil: all do. A snapshot that ends after it does not count
 	// either.
 	Before *int64
 	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are
@@ -30,7 +30,7 @@ type FoldOptions struct {
 	Fresh bool
 }
 
-// ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records behind it. A record
+// ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records after it. A record
 // counts though it may not be committed yet: a log does not tell how far its quorum had agreed. The error is for a log
 // of which nothing could be read; lesser things are in the image's Problems.
 func ReadImage(p *logdir.Partition) (*Image, error) { return FoldImage(p, FoldOptions{}) }
@@ -107,7 +107,7 @@ type imageReader struct {
 	decoder  *schema.Decoder
 	footer   bool
 	endMs    *int64 // lastContainedLogTimestamp of the snapshot
-	// damaged is set while bytes are behind the last good batch that are none, and how many offsets they had is not known
+	// damaged is set while bytes are after the last good batch that are none, and how many offsets they had is not known
 	// yet.
 	damaged bool
 }
@@ -217,7 +217,7 @@ func (r *imageReader) segment(f *logdir.File) {
 	}
 }
 
-// lose notes that offsets were lost, and goes on behind them.
+// lose notes that offsets were lost, and goes on after them.
 func (r *imageReader) lose(first, last int64) {
 	im := r.image
 	im.EndOffset = last + 1
@@ -228,7 +228,7 @@ func (r *imageReader) lose(first, last int64) {
 	im.Lost = append(im.Lost, Lost{First: first, Last: last})
 }
 
-// end closes what is open behind the last record.
+// end closes what is open after the last record.
 func (r *imageReader) end() {
 	im := r.image
 	if im.inChange && (r.Before == nil || im.EndOffset < *r.Before) {
@@ -280,7 +280,7 @@ func (r *imageReader) fold(f *logdir.File) bool {
 	return err == nil
 }
 
-// batch folds the records of a batch that are wanted: those behind what was folded before, or all of a snapshot.
+// batch folds the records of a batch that are wanted: those after what was folded before, or all of a snapshot.
 func (r *imageReader) batch(f *logdir.File, b *format.Batch) {
 	if !b.Valid() {
 		r.damaged = true
@@ -357,7 +357,7 @@ func (r *imageReader) control(rec *format.Record) {
 }
 
 // MetadataOffsetAfter is the offset of the first record of the log that is younger than a time; found is false if none
-// is, and offset is then behind the last record. Batches count by their largest timestamp first, so that a log is not
+// is, and offset is then after the last record. Batches count by their largest timestamp first, so that a log is not
 // decoded.
 func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
 	records := format.NewRecordReader(maxMetadataBatchBytes, nil)

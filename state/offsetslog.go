@@ -49,7 +49,7 @@ const noProducer = -1
 // as much memory as these.
 type OffsetsLog struct {
 	Partition *logdir.Partition
-	// EndOffset is behind the last record folded.
+	// EndOffset is after the last record folded.
 	EndOffset int64
 	// Lost are the offsets that could not be read, in order. Gaps are none: the cleaner leaves them.
 	Lost     []Lost
@@ -73,7 +73,7 @@ type offsetsWatcher interface {
 // OffsetsOptions say how far a partition of __consumer_offsets is folded.
 type OffsetsOptions struct {
 	From     int64                  // the log start offset: records below it do not count
-	Until    Point                  // records behind it do not count
+	Until    Point                  // records after it do not count
 	Progress func(bytes int64)      // nil: nobody asks
 	History  *History               // nil: nobody asks
 	Stop     func() (canceled bool) // asked now and then; nil: never
@@ -254,7 +254,7 @@ type logReader struct {
 	end      int64
 	lost     []Lost
 	problems []error
-	// damaged is set while bytes that are no batch are behind the last good batch, or one that is not intact.
+	// damaged is set while bytes that are no batch are after the last good batch, or one that is not intact.
 	damaged bool
 	done    bool
 }

@@ -1,6 +1,6 @@
 package state
 
-// Point is a place in a log: behind the record of an offset, or behind the last that is not younger than a time if
+// Point is a place in a log: after the record of an offset, or after the last that is not younger than a time if
 // IsTime; the log's end if it is the zero Point.
 type Point struct {
 	Given  bool

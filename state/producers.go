@@ -129,7 +129,7 @@ func (l *loader) bounds() error {
 	return nil
 }
 
-// logEnd is the offset behind the last batch that can be read. After a clean stop it is what a broker takes for it:
+// logEnd is the offset after the last batch that can be read. After a clean stop it is what a broker takes for it:
 // where the last entry of the index leads nowhere, that is the beginning of the segment, and its records are
 // overwritten.
 func (l *loader) logEnd(last *logdir.Segment) (int64, error) {
@@ -245,7 +245,7 @@ func ProducerSnapshotsOf(p *logdir.Partition) ProducerSnapshots {
 	return files
 }
 
-// Newest is the newest snapshot behind one offset, up to another, that can be used; nil if there is none. Newer ones
+// Newest is the newest snapshot after one offset, up to another, that can be used; nil if there is none. Newer ones
 // that cannot are taken out of the list, as a broker deletes them (ProducerStateManager.loadFromSnapshot), and told to
 // bad, with whether it was the disk that failed.
 func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, err error, unread bool)) (*logdir.File,

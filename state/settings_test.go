@@ -162,7 +162,8 @@ func TestOrderOfPrecedence(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}
-	s := configured(t, nil, nil, nil, "log.roll.hours=1\nlog.segment.delete.delay.ms=9\nlog.index.interval.bytes=11\nlog.retention.check.interval.ms=70")
+	s := configured(t, nil, nil, nil, "log.roll.hours=1\nlog.segment.delete.delay.ms=9\n"+
+		"log.index.interval.bytes=11\nlog.retention.check.interval.ms=70")
 	for key, want := range map[string]int64{"segment.ms": 3600000, "file.delete.delay.ms": 9, "index.interval.bytes": 11} {
 		if got := s.Topic("t", key); got.Int() != want {
 			t.Errorf("%s: %+v, want %d", key, got, want)

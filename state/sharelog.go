@@ -18,7 +18,7 @@ type ShareState struct {
 	StateEpoch    int32
 	LeaderEpoch   int32
 	StartOffset   int64 // -1: not initialized
-	// DeliveryComplete counts the records behind the start offset that need no delivery any more; -1: not recorded.
+	// DeliveryComplete counts the records after the start offset that need no delivery any more; -1: not recorded.
 	DeliveryComplete int32
 	WriteMs          int64
 	Batches          int    // state batches that the last record has

@@ -194,7 +194,7 @@ func TestSnapshotRemembersWhatIsBelowTheLogStart(t *testing.T) {
 		"its first record is below the log start 20: what remembers it is 00000000000000000022.snapshot")
 }
 
-func TestGarbageBehindTheLog(t *testing.T) {
+func TestGarbageAfterTheLog(t *testing.T) {
 	p := newPartition(t, data(0, 1), mark(2, 1, false))
 	if r := p.judge(Options{}); len(r.Missing) > 0 || r.LastStable != 3 {
 		t.Errorf("%d is stable, lost %v", r.LastStable, r.Missing)

@@ -20,7 +20,7 @@ var checkBatches = Check{
 		{"batch-length", Damage, "the length of a batch is wrong"},
 		{"damaged-bytes", Damage, "bytes that are no batch"},
 		{"torn-tail", Damage, "the last batch of a file is cut off"},
-		{"zero-tail", Damage, "zeros behind the last batch"},
+		{"zero-tail", Damage, "zeros after the last batch"},
 		{"batch-codec", Damage, "a compression codec that does not exist"},
 		{"batch-count", Damage, "the number of records does not fit the offsets"},
 		{"batch-header", Damage, "a field of a batch header holds what no broker writes"},
@@ -79,7 +79,7 @@ func headerFinding(p *batchPass, what, want, got string) {
 		Evidence: []Evidence{{what, want, got}}})
 }
 
-// badChecksum reports a batch whose checksum does not match. next is the batch behind it, nil if there is none.
+// badChecksum reports a batch whose checksum does not match. next is the batch after it, nil if there is none.
 func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch) {
 	place := seg.batchPlace(b)
 	nextOffset := int64(-1)
@@ -118,7 +118,7 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 // goesOn says where the next intact batch is.
 func goesOn(f *Finding, pos, offset int64) {
 	place := fmt.Sprintf("byte %d, offset %d", pos, offset)
-	f.Message += "; reading goes on at " + place
+	f.Message += "; reading resumes at " + place
 	f.Evidence = append(f.Evidence, Evidence{"next intact batch", "", place})
 }
 
@@ -145,7 +145,7 @@ func (s *segment) batchPlace(b *format.Batch) Place {
 	return place
 }
 
-// endOf is the offset behind the segment, by the name of the next one or of a producer snapshot; -1 if neither is
+// endOf is the offset after the segment, by the name of the next one or of a producer snapshot; -1 if neither is
 // there.
 func (p *partition) endOf(seg *segment) int64 {
 	if !seg.last {
@@ -190,7 +190,7 @@ func (p *partition) badLength(seg *segment, b *format.Batch) {
 	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
 	p.found(seg, Finding{Code: "batch-length", Place: seg.batchPlace(b), logPos: b.Pos,
 		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
-			": no record is lost, yet a broker cannot find the batches behind it",
+			": no record is lost, yet a broker cannot find the batches after it",
 		Evidence: []Evidence{{"batch length", want, stored}}})
 }
 
@@ -265,7 +265,7 @@ func (p *partition) damagedBytes(data []byte, h *format.Hole, f *Finding) {
 	}
 	switch {
 	case h.GaveUp:
-		f.Message += "; the search for an intact batch behind was given up after too many false beginnings"
+		f.Message += "; the search for an intact batch after it was given up after too many false beginnings"
 	case h.Next < 0:
 		f.Message += "; no intact batch follows"
 	default:
@@ -300,7 +300,7 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 	f.Message = fmt.Sprintf("the last batch is cut off: %d of %s bytes are there", len(rest), size)
 	f.Evidence = []Evidence{{"bytes of the batch", size, itoa(int64(len(rest)))}}
 	if h.Len > int64(len(rest)) {
-		f.Message += ", and zeros behind them up to the end of the file"
+		f.Message += ", and zeros after them up to the end of the file"
 	}
 	switch {
 	case !seg.last:
@@ -337,7 +337,7 @@ func (p *partition) zeroTail(seg *segment, size int64, h *format.Hole, f *Findin
 	}
 }
 
-// keptFree reports whether zeros behind the last batch are room that preallocate=true keeps free in the last segment,
+// keptFree reports whether zeros after the last batch are room that preallocate=true keeps free in the last segment,
 // and why. The topic's setting says so if the metadata is there; it may be the broker's, which shows in a log of
 // exactly segment.bytes. Else such a log is at least as long as the segments before it, and its indexes were not
 // trimmed either.

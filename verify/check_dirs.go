@@ -22,7 +22,7 @@ var checkDirs = Check{
 		{"leftover-cleaned", Warning, "a cleaned segment that was not finished"},
 		{"leftover-deleted", Note, "a file that was to be deleted"},
 		{"leftover-temporary", Note, "a file that was being written"},
-		{"leftover-directory", Note, "a partition that is being deleted or moved, or is a stranger's"},
+		{"leftover-directory", Note, "a partition that is being deleted or moved, or is stray"},
 		{"misplaced-file", Note, "a file of Kafka's in a directory where it means nothing"},
 		{"unknown-file", Note, "a file that is not Kafka's"},
 		{"unknown-directory", Damage, "a directory whose name is not that of a partition"},

@@ -60,7 +60,8 @@ func (e *epochOrder) found(seg *segment, place Place, epoch int32, other Place) 
 	case epoch < -1:
 		f.Message = fmt.Sprintf("leader epoch %d is below -1, which means none; the checksum leaves out this field", epoch)
 	case epoch > e.last:
-		f.Message = fmt.Sprintf("leader epoch %d stands alone between batches of epoch %d; the checksum leaves out this field", epoch, e.last)
+		f.Message = fmt.Sprintf("leader epoch %d stands alone between batches of epoch %d; the checksum leaves "+
+			"out this field", epoch, e.last)
 	default:
 		f.Message = fmt.Sprintf("the leader epoch goes back from %d to %d", e.last, epoch)
 	}

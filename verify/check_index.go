@@ -6,14 +6,14 @@ import (
 	"kseg/format"
 )
 
-// checkOffsetIndex judges every .index by whether look-ups through it find what is there. That it differs from what a
+// checkOffsetIndex judges every .index by whether lookups through it find what is there. That it differs from what a
 // broker would write today is a note: restarts, old versions and other intervals explain that.
 var checkOffsetIndex = Check{
 	Name:  "offset-index",
 	Group: "indexes",
 	Codes: []Code{
 		{"index-missing", Warning, "a segment has no offset index"},
-		{"index-invalid", Damage, "look-ups through an offset index go wrong"},
+		{"index-invalid", Damage, "lookups through an offset index go wrong"},
 		{"index-zero-slots", Damage, "the offset index of a closed segment ends in zeros"},
 		{"index-stray-bytes", Warning, "an offset index is not a whole number of entries"},
 		{"index-inexact", Note, "entries of an offset index that no broker since 4.0.1 writes"},
@@ -90,7 +90,7 @@ func (x *indexFollower) end(seg *segment) {
 		n := x.check.Later + x.check.Earlier
 		x.found(seg, "index-inexact", x.check.Inexact, 1, fmt.Sprintf("%s not hold the last offset of the batch at %s "+
 			"position, as old "+
-			"brokers write; look-ups are right", plural(int64(n), "entry does", "entries do"), "the"), Evidence{})
+			"brokers write; lookups are right", plural(int64(n), "entry does", "entries do"), "the"), Evidence{})
 		return
 	}
 	x.inference.Add(x.interval)
@@ -100,7 +100,7 @@ func (x *indexFollower) end(seg *segment) {
 	case least > most:
 		x.found(seg, "index-differs-from-rebuild", 0, 0, fmt.Sprintf("no index.interval.bytes explains the entries: %d "+
 			"bytes were left without "+
-			"one, and %d got one; look-ups are right", least, most+1), Evidence{})
+			"one, and %d got one; lookups are right", least, most+1), Evidence{})
 	}
 }
 
@@ -114,7 +114,7 @@ func (x *indexFollower) slots(seg *segment) {
 	if n := x.index.StrayBytes(); n > 0 {
 		x.p.found(seg, Finding{Code: "index-stray-bytes", Place: inFile(x.file, int64(len(seg.index)-n), int64(n)),
 			logPos:  -1,
-			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
+			Message: plural(int64(n), "trailing byte", "trailing bytes") + " after the last whole entry"})
 	}
 }
 
@@ -149,7 +149,7 @@ func (x *indexFollower) beyond(seg *segment) bool {
 
 func (x *indexFollower) invalid(seg *segment, v format.IndexViolation) {
 	e := x.index.Entry(v.Slot)
-	x.found(seg, "index-invalid", v.Slot, 1, fmt.Sprintf("entry %d (offset %d at byte %d) is wrong: %s; look-ups that "+
+	x.found(seg, "index-invalid", v.Slot, 1, fmt.Sprintf("entry %d (offset %d at byte %d) is wrong: %s; lookups that "+
 		"use it go wrong", v.Slot, e.Offset,
 		e.Position, v.Condition), Evidence{"entry", v.Condition.String(), fmt.Sprintf("offset %d, position %d", e.Offset,
 		e.Position)})

@@ -44,7 +44,7 @@ func (b *placed) tooFar() bool { return b.next-1-b.seg.base > math.MaxInt32 }
 
 func (b *placed) length() int64 { return b.next - b.base }
 
-// counted is the offset behind b if its records have offsets that run on.
+// counted is the offset after b if its records have offsets that run on.
 func (b *placed) counted() int64 { return b.base + int64(b.count) }
 
 func (b *placed) place() Place { return b.seg.place(b.pos, b.size, b.base, b.next-1) }
@@ -59,16 +59,16 @@ type offsetOrder struct {
 	p       *partition
 	prev    placed // the last batch that was accepted
 	started bool   // there is a prev
-	pending placed // the batch that does not fit behind prev, until the next one is known
+	pending placed // the batch that does not fit after prev, until the next one is known
 	waiting bool
-	// unsure: bytes were skipped behind prev, so that a gap is explained.
+	// unsure: bytes were skipped after prev, so that a gap is explained.
 	unsure bool
 	// The last damage ends at byte damagedTo of this segment.
 	damaged   *segment
 	damagedTo int64
-	// shaky: prev is the first batch behind damage, which may have reached into its base offset.
+	// shaky: prev is the first batch after damage, which may have reached into its base offset.
 	shaky bool
-	// high is the offset behind the highest one seen; while prev.next is below it the log is in a stretch that went back.
+	// high is the offset after the highest one seen; while prev.next is below it the log is in a stretch that went back.
 	high int64
 	// crossing is the first batch that reaches into the next segment's offsets.
 	crossing placed
@@ -139,7 +139,7 @@ func (o *offsetOrder) finish() {
 	}
 }
 
-// take decides whether a batch fits behind the one before, or must wait for the next.
+// take decides whether a batch fits after the one before, or must wait for the next.
 func (o *offsetOrder) take(b placed) {
 	first := !o.started || o.prev.seg != b.seg
 	switch {
@@ -252,12 +252,12 @@ func (o *offsetOrder) misnamed(b placed) {
 	}
 	o.found(b, Finding{Code: "segment-name", Place: b.place(), from: min(b.base, b.seg.base),
 		until: max(b.next, b.seg.base+1),
-		Message: fmt.Sprintf("the segment is named %d, but begins at offset %d%s; look-ups near its beginning go wrong",
+		Message: fmt.Sprintf("the segment is named %d, but begins at offset %d%s; lookups near its beginning go wrong",
 			b.seg.base, b.base, why),
 		Evidence: []Evidence{{"base offset in the name", itoa(b.base), itoa(b.seg.base)}}})
 }
 
-// settleAhead: c begins behind the offset that should have come.
+// settleAhead: c begins after the offset that should have come.
 func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	switch {
 	case next == nil && (o.ends(c, want+c.length()) || c.base-want > math.MaxInt32):
@@ -278,7 +278,7 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 		c.next = next.base
 		o.accept(c)
 	case o.p.compacted && c.base-want <= math.MaxInt32:
-		// Offsets are missing everywhere, so that c may be right and the next one wrong. The one behind that will tell.
+		// Offsets are missing everywhere, so that c may be right and the next one wrong. The one after that will tell.
 		o.visible = o.found(c, Finding{Code: "offset-order", Place: next.place(), from: want, until: c.next,
 			Message: fmt.Sprintf("offsets go back from %d to %d", c.next-1, next.base),
 			Related: []Place{c.place()}})
@@ -287,7 +287,8 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 		o.accept(c)
 	default:
 		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, until: c.next,
-			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch begins at %d", c.base, want,
+			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch "+
+				"begins at %d", c.base, want,
 				next.base),
 			Related: []Place{next.place()}})
 		o.outlier, o.missing = c, want
@@ -296,7 +297,7 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	}
 }
 
-// confirm looks at the batch behind one whose offsets went back: if it is below the one before too, that one was too
+// confirm looks at the batch after one whose offsets went back: if it is below the one before too, that one was too
 // high.
 func (o *offsetOrder) confirm(b *format.Batch) {
 	if b.Pos == o.visibleAt.pos {
@@ -305,13 +306,13 @@ func (o *offsetOrder) confirm(b *format.Batch) {
 	if b.BaseOffset >= o.visibleAt.next && b.BaseOffset < o.doubted.next {
 		f := o.visible
 		f.Place, f.Related = o.doubted.place(), []Place{o.visibleAt.place()}
-		f.Message = fmt.Sprintf("the batch begins at offset %d, but those behind it at %d and %d", o.doubted.base,
+		f.Message = fmt.Sprintf("the batch begins at offset %d, but those after it at %d and %d", o.doubted.base,
 			o.visibleAt.base, b.BaseOffset)
 	}
 	o.visible = nil
 }
 
-// ends reports whether a witness says that the log ended at the offset behind c: the name of the next segment, or a
+// ends reports whether a witness says that the log ended at the offset after c: the name of the next segment, or a
 // producer snapshot that was taken there.
 func (o *offsetOrder) ends(c placed, offset int64) bool {
 	if next := c.seg.dir.Next; next != nil {
@@ -409,7 +410,7 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want,
 		want+c.length()-1),
 		from: min(want, c.base), until: max(want+c.length(), c.next),
-		Message: fmt.Sprintf("the base offset is %d, but what comes before and behind leaves just %d–%d for these "+
+		Message: fmt.Sprintf("the base offset is %d, but what comes before and after leaves just %d–%d for these "+
 			"records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},

@@ -172,7 +172,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	}
 	if b.TimestampType() == format.CreateTime && f.maxTimestamp != b.MaxTimestamp {
 		p.found(Finding{Code: "batch-max-timestamp", Place: p.place(),
-			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; look-ups "+
+			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; lookups "+
 				"by time and "+
 				"retention go by the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
 			Evidence: []Evidence{{"max timestamp", itoa(f.maxTimestamp), itoa(b.MaxTimestamp)}}})
@@ -188,7 +188,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	} else if now := p.opts.Now.UnixMilli(); f.maxTimestamp > now {
 		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "lies in the future: until then no retention "+
 			"by time deletes the "+
-			"segment or those behind it")
+			"segment or those after it")
 	}
 }
 

@@ -82,7 +82,7 @@ func (p *partition) lostStart(f *logdir.File) (to int64, lost bool) {
 	return p.segments[0].base, entry != [8]byte{}
 }
 
-// end is the position behind the last byte that is a batch.
+// end is the position after the last byte that is a batch.
 func (s *segment) end() int64 {
 	if s.tail != nil {
 		return s.tail.Pos
@@ -121,7 +121,7 @@ func (s *segment) endMissing(severity Severity) {
 		Evidence: []Evidence{{"last offset", itoa(s.reached), itoa(s.nextOffset - 1)}}})
 }
 
-// lostEnds reports the closed segments whose indexes go on behind their logs, unless a gap in the offsets names them:
+// lostEnds reports the closed segments whose indexes go on after their logs, unless a gap in the offsets names them:
 // where the log cleaner was a gap says nothing, but the cleaner writes the indexes together with the log.
 func (p *partition) lostEnds() {
 	gaps := map[int64]bool{}

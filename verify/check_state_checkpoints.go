@@ -11,17 +11,17 @@ import (
 
 // checkCheckpoints looks at the four offset checkpoints of a log directory, and holds each line against the log that it
 // is about. A broker writes them every few seconds, so that after a crash they lag behind; after a clean stop the
-// recovery point is the end of the log.
+// recovery point is the log end offset.
 var checkCheckpoints = Check{
 	Name:  "offset-checkpoints",
 	Group: "state",
 	Codes: []Code{
 		{"checkpoint-unreadable", Damage, "an offset checkpoint that a broker cannot read"},
-		{"recovery-point-beyond-end", Damage, "a recovery point behind the end of the log"},
+		{"recovery-point-beyond-end", Damage, "a recovery point beyond the log end offset"},
 		{"recovery-point-not-end", Note, "a clean stop, but a recovery point below the end of the log"},
-		{"high-watermark-beyond-end", Damage, "a high watermark behind the end of the log"},
+		{"high-watermark-beyond-end", Damage, "a high watermark beyond the log end offset"},
 		{"high-watermark-below-start", Warning, "a high watermark below the start of the log"},
-		{"log-start-beyond-end", Damage, "a log start offset behind the end of the log"},
+		{"log-start-beyond-end", Damage, "a log start offset beyond the log end offset"},
 		{"log-start-below-start", Note, "a log start offset below the first segment"},
 		{"cleaner-offset-range", Note, "a cleaner offset outside of the closed segments"},
 		{"checkpoint-unknown-partition", Note, "an offset checkpoint lists a partition that is not there"},
@@ -207,7 +207,7 @@ func lookAtRecoveryPoint(p *partition, end int64) {
 			fmt.Sprintf("all below offset %d was on the disk by this file, but the log ends at %d", c.offset, end))
 	case p.shutdown == cleanShutdown && c.offset < end:
 		c.found("recovery-point-not-end", Note, c.offset, end-1, itoa(end),
-			fmt.Sprintf("the broker stopped cleanly, and then the recovery point is the end of the log, %d; log and "+
+			fmt.Sprintf("the broker stopped cleanly, and then the recovery point is the log end offset, %d; log and "+
 				"checkpoint are not of the same time", end))
 	}
 }
@@ -227,7 +227,7 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
 			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, "+
 				"and lists only logs that start "+
-				"behind it", c.offset, start))
+				"after it", c.offset, start))
 	}
 	return c.offset
 }

@@ -18,7 +18,7 @@ var checkEpochFile = Check{
 		{"leader-epoch-unreadable", Damage, "a leader-epoch-checkpoint that a broker cannot read"},
 		{"leader-epoch-missing", Warning, "there is no leader-epoch-checkpoint"},
 		{"leader-epoch-file-order", Warning, "the entries of a leader-epoch-checkpoint go back"},
-		{"leader-epoch-beyond-end", Warning, "a leader epoch begins behind the end of the log"},
+		{"leader-epoch-beyond-end", Warning, "a leader epoch begins beyond the log end offset"},
 		{"leader-epoch-contradiction", Warning, "the leader epoch of a batch is another than that of the " +
 			"leader-epoch-checkpoint"},
 		{"leader-epoch-below-start", Note, "the leader-epoch-checkpoint begins below the first segment"},
@@ -68,7 +68,7 @@ func newEpochFile(p *partition) *epochFile {
 	if i := epochs.OutOfOrder(); i >= 0 {
 		e, before := epochs.Entries[i], epochs.Entries[i-1]
 		p.found(nil, Finding{Code: "leader-epoch-file-order", Place: x.place(&e), logPos: -1,
-			Message: fmt.Sprintf("epoch %d from offset %d on stands behind epoch %d from offset %d on; a broker drops the "+
+			Message: fmt.Sprintf("epoch %d from offset %d on stands after epoch %d from offset %d on; a broker drops the "+
 				"entries before that conflict with it",
 				e.Epoch, e.StartOffset, before.Epoch, before.StartOffset),
 			Evidence: []Evidence{{"epoch and start offset", fmt.Sprintf("above %d and %d", before.Epoch, before.StartOffset),

@@ -27,8 +27,9 @@ func smallLogDir(t *testing.T) string {
 		watermarkFile:                 "0\n1\nhello 0 1\n",
 		"log-start-offset-checkpoint": "0\n1\nhello 0 1\n",
 		"cleaner-offset-checkpoint":   "0\n1\nhello 0 0\n",
-		"meta.properties":             "#\n#S\nnode.id=1\ndirectory.id=cOfP_cR_hDC40WnKuljcbA\nversion=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n",
-		".kafka_cleanshutdown":        `{"version":0,"brokerEpoch":13}`,
+		"meta.properties": "#\n#S\nnode.id=1\ndirectory.id=cOfP_cR_hDC40WnKuljcbA\nversion=1\n" +
+			"cluster.id=AABjb3JwdXMAAAAAAABxpA\n",
+		".kafka_cleanshutdown": `{"version":0,"brokerEpoch":13}`,
 	} {
 		writeFile(t, filepath.Join(dir, name), []byte(content))
 	}

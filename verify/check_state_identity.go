@@ -71,9 +71,8 @@ func lackOfMetadata(p *partition) {
 	}
 	f := Finding{Code: "partition-metadata-missing", Severity: Note,
 		Place: inFile(p.path(format.KindPartitionMetadata.Info().Name), -1, -1), logPos: -1,
-		Message: "there is no such file; brokers before 2.8 wrote none, later ones take a partition without it for a " +
-			"stranger's, set its files aside and " +
-			"begin an empty log"}
+		Message: "there is no such file; brokers before 2.8 wrote none, newer ones treat the directory as stray and " +
+			"start an empty log"}
 	if parent := p.dir.Parent; parent != nil && p.batches() > 0 {
 		if s := p.driver.dirState(parent); s.withID > 0 || s.Meta.Version > 0 {
 			f.Severity = Warning
@@ -144,7 +143,7 @@ func compareTopicID(p *partition, f *logdir.File, m *format.PartitionMetadata) {
 		topic := image.Topic(p.dir.Topic)
 		if topic != nil && topic.ID != m.TopicID {
 			finding.Message = fmt.Sprintf("the topic id is %s, but the cluster's metadata has %s for this topic; a broker "+
-				"sets the files aside as a stranger's",
+				"treats the directory as stray and starts an empty log",
 				m.TopicID, topic.ID)
 			finding.Evidence = []Evidence{{"topic id", topic.ID.String(), m.TopicID.String()}}
 			p.found(nil, finding)

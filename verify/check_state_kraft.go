@@ -102,8 +102,8 @@ func lookAtSnapshotRange(p *partition) {
 		p.found(nil, Finding{Code: "metadata-snapshot-ahead", Place: Place{newest.Rel, -1, -1, end, newest.Name.Base - 1},
 			logPos: -1, since: end,
 			Message: fmt.Sprintf("the snapshot is of offset %d and epoch %d, the log ends at %d and epoch %d; at its next "+
-				"start a broker empties the log and goes "+
-				"on behind the snapshot", newest.Name.Base, newest.Name.Epoch, end, p.lastBatch.LeaderEpoch)})
+				"start a broker empties the log and resumes "+
+				"after the snapshot", newest.Name.Base, newest.Name.Epoch, end, p.lastBatch.LeaderEpoch)})
 	}
 }
 
@@ -227,6 +227,7 @@ func quorumText(q *format.QuorumState) string {
 		}
 		voters += fmt.Sprintf(`{"voterId":%d}`, id)
 	}
-	return fmt.Sprintf(`{"clusterId":%q,"leaderId":%d,"leaderEpoch":%d,"votedId":%d,"appliedOffset":%d,"currentVoters":[%s],"data_version":0}`, q.ClusterID,
+	return fmt.Sprintf(`{"clusterId":%q,"leaderId":%d,"leaderEpoch":%d,"votedId":%d,"appliedOffset":%d,`+
+		`"currentVoters":[%s],"data_version":0}`, q.ClusterID,
 		q.LeaderID, q.LeaderEpoch, q.VotedID, q.AppliedOffset, voters)
 }

@@ -37,7 +37,7 @@ const snapshotEntryBytes = 46
 type snapshotFollower struct {
 	p     *partition
 	files []*logdir.File // those that the walk has not passed yet, by offset
-	// reached is the offset behind the batches seen, and unsure says that the producers' state may lack something that was
+	// reached is the offset after the batches seen, and unsure says that the producers' state may lack something that was
 	// written before it.
 	reached int64
 	unsure  bool
@@ -146,7 +146,7 @@ func (x *snapshotFollower) judge(seg *segment, before undo) {
 	right := x.bounds(seg, f, &snapshot)
 	if x.unsure || gap {
 		if !x.broken {
-			right = x.compareBehind(seg, f, &snapshot, before) && right
+			right = x.compareLater(seg, f, &snapshot, before) && right
 		}
 		if !right {
 			return
@@ -194,7 +194,7 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	} else {
 		n := int64(snapshot.StrayBytes())
 		finding.Severity, finding.Pos, finding.Len = Note, int64(len(raw))-n, n
-		finding.Message = plural(n, "byte stands", "bytes stand") + " behind the last entry, within the checksum; a " +
+		finding.Message = plural(n, "trailing byte", "trailing bytes") + " after the last entry, within the checksum; a " +
 			"broker ignores them"
 	}
 	x.p.found(seg, finding)
@@ -210,7 +210,7 @@ func entriesOf(s *format.ProducerSnapshot) []format.ProducerEntry {
 }
 
 // usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but
-// for the newest behind the last segment's beginning.
+// for the newest after the last segment's beginning.
 func (x *snapshotFollower) usable(offset int64) bool {
 	segments := x.p.segments
 	for _, s := range segments {
@@ -222,7 +222,7 @@ func (x *snapshotFollower) usable(offset int64) bool {
 	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Name.Base > x.reached)
 }
 
-// restart makes the state of the producers that of the entries at the offset, and takes the batch behind again.
+// restart makes the state of the producers that of the entries at the offset, and takes the batch after again.
 func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64, before undo) {
 	snapshot, err := format.DecodeProducerSnapshot(format.AppendProducerSnapshot(nil, entries))
 	if err != nil {
@@ -250,9 +250,9 @@ func (x *snapshotFollower) bounds(seg *segment, f *logdir.File, s *format.Produc
 	return right
 }
 
-// compareBehind looks for producers of which the log has a later batch than the snapshot, which must not be even where
+// compareLater looks for producers of which the log has a later batch than the snapshot, which must not be even where
 // batches are missing in the log. It is true if there are none.
-func (x *snapshotFollower) compareBehind(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) bool {
+func (x *snapshotFollower) compareLater(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) bool {
 	right := true
 	for i := range s.Len() {
 		e := s.Entry(i)
@@ -410,7 +410,7 @@ func (c *entryCheck) contradict(certain bool, wanted, got, what string) {
 	c.x.contents = append(c.x.contents, pending{c.seg, f})
 }
 
-// finish judges the snapshots behind the last batch, and which of all are where they should be.
+// finish judges the snapshots after the last batch, and which of all are where they should be.
 func (x *snapshotFollower) finish() {
 	end, known := x.p.end()
 	last := (*segment)(nil)
@@ -442,7 +442,7 @@ func (x *snapshotFollower) finish() {
 	}
 }
 
-// beyond reports a snapshot of an offset behind the end of the log.
+// beyond reports a snapshot of an offset beyond the log end offset.
 func (x *snapshotFollower) beyond(last *segment, f *logdir.File, end int64) {
 	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: x.p.lost(end), Place: Place{f.Rel, -1, -1, end,
 		f.Name.Base - 1}, logPos: -1, since: end,

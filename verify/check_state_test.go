@@ -29,7 +29,7 @@ var stateDamage = []struct {
 	edit func(t *testing.T, dir []string)
 	want []string
 }{
-	{"snapshot entry behind the log", []string{txnBase}, func(t *testing.T, dir []string) {
+	{"snapshot entry after the log", []string{txnBase}, func(t *testing.T, dir []string) {
 		editSnapshot(t, dir[0], 246, func(e []format.ProducerEntry) {
 			e[slices.IndexFunc(e, format.ProducerEntry.HasBatch)].LastSequence--
 		})
@@ -51,7 +51,7 @@ var stateDamage = []struct {
 	{"snapshot of what comes later, in a compacted log", []string{compacted}, func(t *testing.T, dir []string) {
 		editSnapshot(t, filepath.Join(dir[0], "users-0"), 375, func(e []format.ProducerEntry) { e[0].LastOffset = 375 })
 	}, []string{"warning snapshot-content users-0/00000000000000000375.snapshot 10 0-3"}},
-	{"snapshot behind a compacted log", []string{compacted}, func(t *testing.T, dir []string) {
+	{"snapshot after a compacted log", []string{compacted}, func(t *testing.T, dir []string) {
 		editSnapshot(t, filepath.Join(dir[0], "users-0"), 460, func(e []format.ProducerEntry) { e[1].LastOffset = 5 })
 	}, []string{"warning snapshot-content users-0/00000000000000000460.snapshot 56 416-423"}},
 	{"snapshot ahead of a whole stretch of a compacted log", []string{compacted}, func(t *testing.T, dir []string) {
@@ -254,7 +254,7 @@ var stateDamage = []struct {
 		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"), nil)
 	}, []string{"damage partition-metadata-unreadable " +
 		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
-	{"stranger's partition", []string{cleanData1}, func(t *testing.T, dir []string) {
+	{"stray partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},
 }

@@ -6,14 +6,14 @@ import (
 	"kseg/format"
 )
 
-// checkTimeIndex judges every .timeindex by whether look-ups by time and retention, which goes by its last entry, are
+// checkTimeIndex judges every .timeindex by whether lookups by time and retention, which goes by its last entry, are
 // right.
 var checkTimeIndex = Check{
 	Name:  "time-index",
 	Group: "indexes",
 	Codes: []Code{
 		{"timeindex-missing", Warning, "a segment has no time index"},
-		{"timeindex-invalid", Damage, "look-ups through a time index go wrong"},
+		{"timeindex-invalid", Damage, "lookups through a time index go wrong"},
 		{"timeindex-last-entry", Damage, "the last time of a closed segment is not its largest"},
 		{"timeindex-zero-slots", Damage, "the time index of a closed segment ends in zeros"},
 		{"timeindex-stray-bytes", Warning, "a time index is not a whole number of entries"},
@@ -25,7 +25,7 @@ var checkTimeIndex = Check{
 
 const timeSlot = 12 // bytes
 
-// mostLost bounds how many offsets a time index can show to be lost behind the last entry of the offset index.
+// mostLost bounds how many offsets a time index can show to be lost after the last entry of the offset index.
 const mostLost = 1 << 20
 
 // timeFollower is the follower of checkTimeIndex.
@@ -87,7 +87,7 @@ func (x *timeFollower) end(seg *segment) {
 	if n := x.times.StrayBytes(); n > 0 {
 		x.p.found(seg, Finding{Code: "timeindex-stray-bytes", Place: inFile(x.file, int64(len(seg.timeIndex)-n), int64(n)),
 			logPos:  -1,
-			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
+			Message: plural(int64(n), "trailing byte", "trailing bytes") + " after the last whole entry"})
 	}
 	if n := x.times.Len() - x.times.Logical().Len(); n > 0 && seg.indexed() && x.p.inUse() {
 		x.found(seg, "timeindex-zero-slots", x.times.Len()-n, n, plural(int64(n), "slot at the end is",
@@ -100,7 +100,7 @@ func (x *timeFollower) end(seg *segment) {
 	case bad && x.beyond(seg):
 	case bad:
 		if violation.Condition == format.IndexTimeNotIncreasing && x.check.Inexact == violation.Slot-1 {
-			violation.Slot-- // the log knows that entry no more than the one behind does
+			violation.Slot-- // the log knows that entry no more than the one after does
 		}
 		e := x.times.Entry(violation.Slot)
 		x.found(seg, "timeindex-invalid", violation.Slot, 1, fmt.Sprintf("entry %d (%s, offset %d) is wrong: %s",
@@ -111,11 +111,11 @@ func (x *timeFollower) end(seg *segment) {
 	case x.check.Inexact >= 0:
 		x.found(seg, "timeindex-inexact", x.check.Inexact, 1, "no batch ends at the offset and is the first to reach the "+
 			"timestamp, as old brokers "+
-			"write; look-ups are right")
+			"write; lookups are right")
 	case seg.dir.Index != nil && seg.index == nil: // it could not be read, and says what a rebuild would do
 	case !x.rebuilt.finish(x.final(seg)):
 		x.found(seg, "timeindex-differs-from-rebuild", 0, 0, "a rebuild would write other entries: a restart explains it; "+
-			"look-ups are right")
+			"lookups are right")
 	}
 }
 
@@ -132,7 +132,7 @@ func (x *timeFollower) lastEntry(seg *segment) {
 	last := logical.Entry(n - 1)
 	x.found(seg, "timeindex-last-entry", n-1, 1, fmt.Sprintf("the last entry says %s, but the segment's largest "+
 		"timestamp is %s; retention and "+
-		"look-ups of the segment go by the last entry", instant(last.TimestampMs), instant(x.check.LargestMs)))
+		"lookups of the segment go by the last entry", instant(last.TimestampMs), instant(x.check.LargestMs)))
 }
 
 // beyond reports whether the entries are right as far as the log goes, and show that it once went further.

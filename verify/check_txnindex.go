@@ -207,7 +207,7 @@ func (x *txnFollower) end(seg *segment) {
 	if n := x.index.StrayBytes(); n > 0 {
 		x.p.found(seg, Finding{Code: "txnindex-stray-bytes", Place: inFile(x.file, int64(len(seg.txnIndex)-n), int64(n)),
 			logPos:  -1,
-			Message: plural(int64(n), "byte stands", "bytes stand") + " behind the last whole entry"})
+			Message: plural(int64(n), "trailing byte", "trailing bytes") + " after the last whole entry"})
 	}
 }
 

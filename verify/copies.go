@@ -8,9 +8,9 @@ import (
 	"kseg/logdir"
 )
 
-// behindCopy is a partition whose log is older than something else in its log directory: it ends at an offset that a
-// checkpoint, a snapshot or an index goes beyond.
-type behindCopy struct {
+// incompleteCopy is a partition whose log is older than something else in its log directory: it ends at an offset that
+// a checkpoint, a snapshot or an index goes beyond.
+type incompleteCopy struct {
 	partition string
 	from      int64
 }
@@ -24,14 +24,14 @@ var newerThanLog = map[string]bool{"log-end-missing": true, "recovery-point-beyo
 func (d *driver) noteCopy(p *partition, found []*Finding) {
 	for _, f := range found {
 		if newerThanLog[f.Code] && f.FirstOffset >= 0 && p.dir.Parent != nil {
-			d.behind[p.dir.Parent] = append(d.behind[p.dir.Parent], behindCopy{p.name, f.FirstOffset})
+			d.incomplete[p.dir.Parent] = append(d.incomplete[p.dir.Parent], incompleteCopy{p.name, f.FirstOffset})
 			return
 		}
 	}
 }
 
-// mostBehind is how many partitions a sentence names.
-const mostBehind = 5
+// mostNamed is how many partitions a sentence names.
+const mostNamed = 5
 
 // copyKind says which kind of copy a log directory is: of a broker that stopped cleanly, that was killed, or that ran
 // on while file after file was copied. It is "" for a folder of partitions, which has no state file.
@@ -40,22 +40,22 @@ func (d *driver) copyKind(dir *logdir.LogDir) string {
 	if !s.checkpointed() && s.Marker == nil || dir.Narrowed {
 		return ""
 	}
-	behind := d.behind[dir]
+	copies := d.incomplete[dir]
 	var names []string
-	for _, b := range behind[:min(len(behind), mostBehind)] {
+	for _, b := range copies[:min(len(copies), mostNamed)] {
 		names = append(names, fmt.Sprintf("%s from offset %d", b.partition, b.from))
 	}
-	if n := len(behind) - len(names); n > 0 {
+	if n := len(copies) - len(names); n > 0 {
 		names = append(names, fmt.Sprintf("and %d more", n))
 	}
 	incomplete := strings.Join(names, ", ")
 	switch {
 	case dir.BrokerRuns():
 		return "a broker runs on it"
-	case len(behind) > 0 && s.Marker != nil:
+	case len(copies) > 0 && s.Marker != nil:
 		return "its broker stopped cleanly, but files are newer than the logs, which were changed or are of another time: " +
 			"incomplete are " + incomplete
-	case len(behind) > 0:
+	case len(copies) > 0:
 		return "no clean stop, and files are newer than the logs, as where a running broker is copied file by file, or a " +
 			"disk loses writes: incomplete are " +
 			incomplete

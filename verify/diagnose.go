@@ -51,7 +51,7 @@ func describe(data []byte, from, to int64) string {
 	return noPattern
 }
 
-// longestZeros is the longest run of zeros that begins in [from, to), which may go on behind.
+// longestZeros is the longest run of zeros that begins in [from, to), which may go on after.
 func longestZeros(data []byte, from, to int64) (start, end int64) {
 	for pos := from; pos < to; {
 		n := bytes.IndexByte(data[pos:to], 0)

@@ -117,7 +117,7 @@ func (p *partition) start() (int64, bool) {
 	return p.segments[0].base, true
 }
 
-// end is the offset behind the last batch, false if that is not known: something could not be read, or was left out.
+// end is the offset after the last batch, false if that is not known: something could not be read, or was left out.
 func (p *partition) end() (int64, bool) {
 	if !p.whole() {
 		return 0, false

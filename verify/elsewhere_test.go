@@ -92,7 +92,7 @@ var elsewhere = []struct {
 			}
 		}
 	}, "damage segment-name 00000000000000000097.log 0 96-99"},
-	{"an entry that points behind the end of a log with room kept free", plainBase, func(t *testing.T, dir string) {
+	{"an entry that points beyond the end of a log with room kept free", plainBase, func(t *testing.T, dir string) {
 		rewritten(t, dir, "00000000000000000096.timeindex", func(data []byte) []byte {
 			return append(data,
 				make([]byte, 120)...)
@@ -118,7 +118,7 @@ var elsewhere = []struct {
 			}
 		}
 	}, "damage offset-gap 00000000000000000064.log 0 32-63"},
-	{"a batch twice behind a gap that the cleaner left", cleanedBase, func(t *testing.T, dir string) {
+	{"a batch twice after a gap that the cleaner left", cleanedBase, func(t *testing.T, dir string) {
 		rewritten(t, dir, cleanedLog, func(data []byte) []byte {
 			b := cleanedBatch(t, data)
 			return slices.Insert(data, int(b.End()), data[b.Pos:b.End()]...)
@@ -166,7 +166,7 @@ func wrapperAt(t *testing.T, data []byte, number int) int {
 	return int(s.Batch().Pos)
 }
 
-// cleanedBatch is the first batch behind a gap.
+// cleanedBatch is the first batch after a gap.
 func cleanedBatch(t *testing.T, data []byte) format.Batch {
 	t.Helper()
 	next := int64(0)

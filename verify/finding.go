@@ -11,7 +11,7 @@ const (
 	Note Severity = iota + 1
 	// Warning is something that a broker repairs or lives with, but data was lost or may be.
 	Warning
-	// Damage is data that is unreadable or wrong, look-ups that go wrong, or a broker that would not start.
+	// Damage is data that is unreadable or wrong, lookups that go wrong, or a broker that would not start.
 	Damage
 )
 
@@ -77,9 +77,9 @@ type Finding struct {
 	// The offsets from from on, until before until, are in doubt: what contradicts the log there may follow from this
 	// finding. If until is 0 they are Place's.
 	from, until int64
-	// reach is the position behind the damage, as far as it is one stretch; 0 for Pos + Len.
+	// reach is the position after the damage, as far as it is one stretch; 0 for Pos + Len.
 	reach int64
-	// moved: what stands behind may not be where it was.
+	// moved: what stands after may not be where it was.
 	moved bool
 	// since is the last offset of the producer's batch before, if the finding is about what comes between two batches.
 	since int64

@@ -123,7 +123,7 @@ func foldExplained(found []*Finding) []*Finding {
 	return kept
 }
 
-// end is the position behind the damage.
+// end is the position after the damage.
 func (f *Finding) end() int64 { return max(f.reach, f.Pos+max(f.Len, 0)) }
 
 // absorb takes the places of a finding that follows from f.
@@ -236,7 +236,7 @@ func explains(cause, effect *Finding) bool {
 		return false
 	case effect.Code == "offset-gap" && cause.Code == "segment-log-missing":
 		return from == effect.FirstOffset
-	case cause.File == effect.File && (standsBehind(cause, effect) || sameHeader(cause, effect)):
+	case cause.File == effect.File && (standsAfter(cause, effect) || sameHeader(cause, effect)):
 		return true
 	case of&ofProducer != 0:
 		// The fault lies between the two batches that do not fit together, or is one of them.
@@ -252,8 +252,8 @@ func explains(cause, effect *Finding) bool {
 	return false
 }
 
-// standsBehind: what begins right behind damaged bytes, and is out of place there, is part of the same fault.
-func standsBehind(cause, effect *Finding) bool {
+// standsAfter: what begins right after damaged bytes, and is out of place there, is part of the same fault.
+func standsAfter(cause, effect *Finding) bool {
 	outOfPlace := traits[effect.Code]&moves != 0 || effect.Code == "batch-length"
 	damaged := traits[cause.Code]&hides != 0 || cause.Code == "record-offset"
 	return outOfPlace && damaged && cause.Len > 0 && effect.Pos >= cause.Pos+cause.Len && effect.Pos <= cause.end()
@@ -290,7 +290,7 @@ func explainsInSegment(cause, effect *Finding) bool {
 	return false
 }
 
-// comesAfter reports whether an entry of an index is about what stands behind the cause or in its offsets, or about the
+// comesAfter reports whether an entry of an index is about what stands after the cause or in its offsets, or about the
 // whole.
 func comesAfter(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
@@ -312,7 +312,7 @@ func worse(a, b *Finding) bool {
 	return a.Pos < b.Pos || a.Pos == b.Pos && a.Code < b.Code
 }
 
-// indexExplains: a look-up by time goes through the offset index, and a rebuild writes both together.
+// indexExplains: a lookup by time goes through the offset index, and a rebuild writes both together.
 func indexExplains(cause, effect string) bool {
 	switch cause {
 	case "index-missing", "index-sparse", "index-stray-bytes", "index-inexact", "index-differs-from-rebuild":

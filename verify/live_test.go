@@ -100,7 +100,7 @@ func playPartition(source, dir string, round int) []func() error {
 	return steps
 }
 
-// playSegment writes a segment batch by batch, with the entries of its indexes behind each.
+// playSegment writes a segment batch by batch, with the entries of its indexes after each.
 func playSegment(base int64, read func(string) []byte, write func(string, []byte)) {
 	name := func(kind format.Kind) string { return format.SegmentFileName(base, kind) }
 	log, index, times, txns := read(name(format.KindLog)), read(name(format.KindOffsetIndex)),

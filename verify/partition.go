@@ -26,7 +26,7 @@ type partition struct {
 	findings  []*Finding
 	counts    map[fileCode]int // how many findings there were
 
-	// producers is the state of the producers behind the last batch; event and eventErr are what that batch did to it.
+	// producers is the state of the producers after the last batch; event and eventErr are what that batch did to it.
 	producers *format.ProducerState
 	event     format.ProducerEvent
 	eventErr  error

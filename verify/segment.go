@@ -22,7 +22,7 @@ type segment struct {
 
 	batches, records int64
 	firstOffset      int64 // of the first batch, -1 if there is none
-	nextOffset       int64 // behind the last batch that can be trusted; base if there is none
+	nextOffset       int64 // after the last batch that can be trusted; base if there is none
 	maxTimestamp     int64
 	size             int64 // bytes that were looked at
 	walk             *walk.Log
@@ -32,7 +32,7 @@ type segment struct {
 	reached          int64 // the last offset that an index shows to have been there
 	damaged          bool  // some bytes could not be read as batches
 	unread           bool  // the file could not be read to its end
-	cut              bool  // an index shows that the log once went on behind its end
+	cut              bool  // an index shows that the log once went on after its end
 	witnesses        []Place
 }
 
@@ -265,7 +265,7 @@ func (o *ordered) flush(next *format.Batch) {
 	}
 }
 
-// tornByZeros reports a batch behind which no other comes and whose checksum does not match as torn, if its end is
+// tornByZeros reports a batch after which no other comes and whose checksum does not match as torn, if its end is
 // zeros and no flipped bit explains it.
 func (o *ordered) tornByZeros(b *format.Batch) bool {
 	torn, there := o.p.zeroed(o.seg, o.data, b.Pos, o.seg.nextOffset)

@@ -9,7 +9,7 @@ import (
 	"kseg/internal/fixture"
 )
 
-// A batch that is too large to be read is looked at in the mapping, and batches before and behind it as ever.
+// A batch that is too large to be read is looked at in the mapping, and batches before and after it as ever.
 func TestHugeBatch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "huge-0")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -46,24 +46,24 @@ var nextStarts = []struct {
 	want []string // "severity code file"
 	says []string // in the messages, and the next steps
 }{
-	{"zeros behind the active indexes and a clean stop", func(t *testing.T) string {
+	{"zeros after the active indexes and a clean stop", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000096")
 		return dir
 	}, []string{"damage index-zero-slots", "damage timeindex-zero-slots"},
 		[]string{"retention by time deletes the segment"}},
-	{"zeros behind the active indexes of a killed broker", func(t *testing.T) string {
+	{"zeros after the active indexes of a killed broker", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000096")
 		return dir
 	}, nil, nil},
-	{"zeros behind closed indexes above the recovery point", func(t *testing.T) string {
+	{"zeros after closed indexes above the recovery point", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "0")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
 		return dir
 	}, []string{"warning index-zero-slots", "warning timeindex-zero-slots"}, []string{"the next start recovers the " +
 		"segment and makes the file anew"}},
-	{"zeros behind closed indexes below the recovery point", func(t *testing.T) string {
+	{"zeros after closed indexes below the recovery point", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
 		return dir
@@ -91,12 +91,12 @@ var nextStarts = []struct {
 		return dir
 	}, []string{"damage batch-crc-mismatch"}, []string{"cuts the segment at byte 1084 and deletes 2 later segments, " +
 		"with which 76 offsets from 44 to 119 go"}},
-	{"zeros behind a closed segment", func(t *testing.T) string {
+	{"zeros after a closed segment", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "zero 00000000000000000032.log 2933+13451")
 		return dir
 	}, []string{"damage zero-tail"}, []string{"the next start does not look at it", "truncate -s 2933"}},
-	{"zeros behind the last segment and a clean stop", func(t *testing.T) string {
+	{"zeros after the last segment and a clean stop", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		apply(t, filepath.Join(dir, "orders-0"), "zero 00000000000000000096.log 2237+8192")
 		return dir

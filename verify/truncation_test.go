@@ -19,8 +19,8 @@ var truncated = []string{"4.4.0/damage-base/txn", "4.4.0/compacted", "4.4.0/logd
 	"4.4.0/transactions"}
 
 const (
-	noTrace  = "no checkpoint, snapshot or index entry was written behind the place before the broker was killed"
-	cleaned  = "in a compacted log a missing batch is no loss by itself, and no index entry is behind it"
+	noTrace  = "no checkpoint, snapshot or index entry was written after the place before the broker was killed"
+	cleaned  = "in a compacted log a missing batch is no loss by itself, and no index entry is after it"
 	toBeGone = "the partition is being deleted"
 )
 

@@ -1,5 +1,5 @@
 // Package verify reads everything in a log directory and trusts nothing: are the batches intact, do their offsets,
-// epochs and sequences run on, do look-ups through the indexes find what is there, do the state files agree with the
+// epochs and sequences run on, do lookups through the indexes find what is there, do the state files agree with the
 // log?
 //
 // A run is one pass. Workers look at runs of whole batches by themselves (checksum, records); a single goroutine takes
@@ -134,7 +134,7 @@ type driver struct {
 	cluster    *state.Cluster         // nil: not read yet
 	toldUnread map[string]bool        // the sentences of summary.NotRead
 	starts     starts
-	behind     map[*logdir.LogDir][]behindCopy
+	incomplete map[*logdir.LogDir][]incompleteCopy
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could
@@ -145,7 +145,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{},
 		summary: Summary{Level: opts.Level},
 		set:     set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{},
-		behind: map[*logdir.LogDir][]behindCopy{}}
+		incomplete: map[*logdir.LogDir][]incompleteCopy{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}

@@ -61,7 +61,7 @@ func (s *Stretch) extend(to int64) bool {
 }
 
 // fill puts the batches and holes that begin before until into s. Of the last stretch until is the largest number: only
-// behind the end of the file can a scanner tell whether the last batch is to be believed.
+// beyond the end of the file can a scanner tell whether the last batch is to be believed.
 func (c *cutter) fill(s *Stretch, until int64) {
 	s.From = c.scan.Pos()
 	for !c.ended && c.scan.Pos() < until {
@@ -176,7 +176,7 @@ func (c *cutter) unreadable(s *Stretch, fault *logdir.FaultError) {
 	s.load(c.scan.Pos(), c.scan.Pos()+int64(usualRun))
 }
 
-// readable is the first byte behind an unreadable one that can be read, or the file's length. The steps grow, so that a
+// readable is the first byte after an unreadable one that can be read, or the file's length. The steps grow, so that a
 // large unreadable part of a disk, each access to which may take seconds, is not tried page by page.
 func (c *cutter) readable(pos int64) int64 {
 	var one [1]byte

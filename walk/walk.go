@@ -13,7 +13,8 @@
 //
 // The short way to use it, for what looks at one batch after the other:
 //
-//	err := walk.Batches(ctx, walk.Segments(p.Segments), options, func(s *walk.Stretch, b *format.Batch) error { ... }, nil)
+//	err := walk.Batches(ctx, walk.Segments(p.Segments), options,
+//		func(s *walk.Stretch, b *format.Batch) error { ... }, nil)
 //
 // What costs more than a few nanoseconds a batch is done by the workers, each with buffers of its own, and its results
 // are folded in order:

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -108,7 +109,8 @@ var (
 // readers may call what opens lists; writers may call what writes lists, and stat what they are about to write.
 var (
 	readers = regexp.MustCompile(`^(logdir|internal|docs)/`)
-	writers = regexp.MustCompile(`^(logdir/archive\.go|cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|internal/.*|docs/gen/.*)$`)
+	writers = regexp.MustCompile(`^(logdir/archive\.go|cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|` +
+		`internal/.*|docs/gen/.*)$`)
 )
 
 // source is one parsed Go file of the module that is not a test.
@@ -163,6 +165,26 @@ func walk(t *testing.T, fn func(name string)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// longest is how many characters a line of Go has at most; a tab counts as one.
+const longest = 120
+
+func TestLineLength(t *testing.T) {
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, ".go") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > longest {
+				t.Errorf("%s:%d: %d characters, break the line after at most %d", name, i+1, n, longest)
+			}
+		}
+	})
 }
 
 // room returns the entry of mayImport that pkg belongs to: itself or a parent, so that docs/gen/man is docs/gen.
