@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"kseg/format"
+	"kseg/state"
 )
 
 const snapshotSuffix = ".snapshot"
@@ -72,16 +74,8 @@ func (p *producers) removeStray(bases []int64) error {
 	if err := p.list(); err != nil {
 		return err
 	}
-	var stray []int64
-	for _, offset := range p.offsets() {
-		if _, ok := slices.BinarySearch(bases, offset); !ok {
-			stray = append(stray, offset)
-		}
-	}
-	for i, offset := range stray {
-		if i < len(stray)-1 || len(bases) > 0 && offset < bases[len(bases)-1] {
-			p.remove(offset)
-		}
+	for _, offset := range state.StraySnapshots(p.offsets(), bases) {
+		p.remove(offset)
 	}
 	return nil
 }
@@ -111,29 +105,28 @@ func (p *producers) truncateAndReload(start, end int64) error {
 		}
 		return nil
 	}
-	p.state = format.NewProducerState(start)
 	return p.load(start)
 }
 
 // load is loadFromSnapshot: the newest that can be read counts, those that cannot are deleted.
 func (p *producers) load(start int64) error {
-	for {
-		offset, ok := p.latest()
-		if !ok {
-			p.snapEnd, p.mapEnd = start, start
-			return nil
-		}
-		raw, err := p.l.read(p.snapshots[offset])
-		if err != nil {
-			return err
-		}
-		if s, err := format.DecodeProducerSnapshot(raw); err == nil {
-			p.state = format.LoadProducerState(&s, offset, p.l.opts.ExpiredMs)
-			p.snapEnd, p.mapEnd = offset, offset
-			return nil
-		}
-		p.remove(offset)
+	var all state.ProducerSnapshots
+	for _, offset := range p.offsets() {
+		all = append(all, state.ProducerSnapshot{Offset: offset, Read: func() ([]byte, error) {
+			return p.l.read(p.snapshots[offset])
+		}})
 	}
+	var failed error
+	p.state, _ = all.Begin(start, math.MaxInt64, p.l.opts.ExpiredMs,
+		func(s state.ProducerSnapshot, err error, unread bool) {
+			if unread {
+				failed = cmp.Or(failed, err)
+				return
+			}
+			p.remove(s.Offset)
+		})
+	p.snapEnd, p.mapEnd = p.state.End(), p.state.End()
+	return failed
 }
 
 // take writes a snapshot, unless one was taken at that offset (takeSnapshot).

@@ -3,19 +3,14 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"kseg/format"
 )
 
 // recovery is LogSegment.recover over the batches of one segment.
 type recovery struct {
-	seg       *segment
-	index     *format.IndexBuilder
-	txns      format.TxnIndexBuilder
-	producers *producers
-	kept      int64 // bytes
-	batches   int64
+	Recovered
+	seg *segment
 }
 
 // window is how many bytes of a log are brought into memory at once.
@@ -24,7 +19,8 @@ const window = 1 << 20
 // recoverFrom is LogSegment.recover: the indexes are made anew from the batches, and the log is cut where these end. It
 // returns how many bytes were cut. The error is what nothing in it catches.
 func (s *segment) recoverFrom(p *producers) (int64, error) {
-	x := &recovery{seg: s, index: format.NewIndexBuilder(s.base, s.l.opts.Interval), producers: p}
+	x := &recovery{Recovered{Index: format.NewIndexBuilder(s.base, s.l.opts.Interval), Producers: p.state,
+		Records: s.l.records(), MapEnd: p.mapEnd}, s}
 	s.recovered = true
 	s.changed()
 	for _, i := range []*index{s.offsetIndex(), s.timeIndex()} {
@@ -36,6 +32,7 @@ func (s *segment) recoverFrom(p *producers) (int64, error) {
 		f.rewrite(nil, 0)
 	}
 	err := s.viewLog(x.walk)
+	p.mapEnd = x.MapEnd
 	var end *corrupt
 	if err != nil && !errors.As(err, &end) {
 		return 0, errors.Join(err, x.leave())
@@ -91,80 +88,44 @@ func (x *recovery) add(b *format.Batch) error {
 		}
 		return &corrupt{err}
 	}
-	offsets, times := int64(x.index.OffsetIndex().Len()), int64(x.index.TimeIndex().Len())
-	if err := x.index.Add(b.Ref()); err != nil {
-		if errors.Is(err, format.ErrOffsetOverflow) {
-			return &overflow{x.seg, err}
+	offsets, times := int64(x.Index.OffsetIndex().Len()), int64(x.Index.TimeIndex().Len())
+	err := x.Add(b, func() error {
+		added := int64(x.Index.OffsetIndex().Len()) > offsets
+		// one slot is for the closing entry
+		if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) {
+			return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too "+
+				"small for it")
 		}
-		return err
+		return x.indexed(b)
+	})
+	if errors.Is(err, format.ErrOffsetOverflow) {
+		return &overflow{x.seg, err}
 	}
-	added := int64(x.index.OffsetIndex().Len()) > offsets
-	// one slot is for the closing entry
-	if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) {
-		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too "+
-			"small for it")
-	}
-	x.kept, x.batches = b.End(), x.batches+1
-	if l := x.seg.l; b.Magic > 2 && l.oddMagic == nil {
+	return err
+}
+
+// indexed is what happens to a batch before the producers are told of it.
+func (x *recovery) indexed(b *format.Batch) error {
+	l := x.seg.l
+	if b.Magic > 2 && l.oddMagic == nil {
 		l.oddMagic = stops(x.seg.log.name, "the batch at byte %d has magic %d; recovery keeps it, but nobody reads it", b.Pos,
 			b.Magic)
 	}
 	if b.Legacy() {
 		return nil
 	}
-	if err := x.seg.l.epochs.append(b.LeaderEpoch, b.BaseOffset); err != nil {
-		return err
-	}
-	return x.addProducer(b)
-}
-
-// addProducer tells the producers of the batch.
-func (x *recovery) addProducer(b *format.Batch) error {
-	if b.ProducerID >= 0 {
-		event, err := x.producers.state.Append(b, x.seg.l.records())
-		if err != nil {
-			return markerError(err, b)
-		}
-		if event.Ended {
-			if err := x.txns.Add(event.Txn); err != nil {
-				return err
-			}
-		}
-	}
-	x.producers.mapEnd = b.NextOffset()
-	return nil
-}
-
-// markerError is what a broker throws for a control batch that makes no sense: recovery ends after it, or nothing
-// catches it.
-func markerError(err error, b *format.Batch) error {
-	if Fatal(err, b) {
-		return err
-	}
-	return &corrupt{err}
-}
-
-// Fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so
-// that recovery does not just end after it.
-func Fatal(err error, b *format.Batch) bool {
-	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	var e *format.Error
-	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
+	return l.epochs.append(b.LeaderEpoch, b.BaseOffset)
 }
 
 // finish cuts the log after the last sound batch and writes the indexes.
 func (x *recovery) finish(end *corrupt) (int64, error) {
 	s := x.seg
-	cut := s.log.size - x.kept
+	cut := s.log.size - x.Kept
 	if cut > 0 {
-		s.l.cuts = append(s.l.cuts, Cut{File: s.log.name, Base: s.base, At: x.kept, Why: end.reason()})
+		s.l.cuts = append(s.l.cuts, Cut{File: s.log.name, Base: s.base, At: x.Kept, Why: end.reason()})
 	}
-	s.log.truncate(x.kept)
-	if err := x.index.Finish(); err != nil {
+	s.log.truncate(x.Kept)
+	if err := x.Index.Finish(); err != nil {
 		return 0, errors.Join(err, x.leave())
 	}
 	for i, raw := range x.indexes() {
@@ -176,7 +137,7 @@ func (x *recovery) finish(end *corrupt) (int64, error) {
 }
 
 func (x *recovery) indexes() map[*index][]byte {
-	return map[*index][]byte{x.seg.offsets: x.index.OffsetIndexBytes(), x.seg.times: x.index.TimeIndexBytes()}
+	return map[*index][]byte{x.seg.offsets: x.Index.OffsetIndexBytes(), x.seg.times: x.Index.TimeIndexBytes()}
 }
 
 // leave puts what was indexed so far into the files, whose room stays: recovery has ended in the middle.
@@ -191,7 +152,7 @@ func (x *recovery) leave() error {
 }
 
 func (x *recovery) writeTxns() {
-	if raw := x.txns.Bytes(); len(raw) > 0 {
+	if raw := x.Txns.Bytes(); len(raw) > 0 {
 		x.seg.l.dir.create(x.seg.fileName(format.KindTxnIndex), raw, int64(len(raw)))
 	}
 }

@@ -21,12 +21,12 @@ type StateDifference struct {
 func compareState(a, b *Log) []StateDifference {
 	all := compareEpochs(a, b)
 	theirs := map[int64]*logdir.File{}
-	for _, f := range state.ProducerSnapshotsOf(b.Partition) {
-		theirs[f.Name.Base] = f
+	for _, s := range state.ProducerSnapshotsOf(b.Partition.All()) {
+		theirs[s.Offset] = s.File
 	}
-	for _, f := range state.ProducerSnapshotsOf(a.Partition) {
-		if other := theirs[f.Name.Base]; other != nil {
-			all = append(all, compareSnapshots(a, b, f, other)...)
+	for _, s := range state.ProducerSnapshotsOf(a.Partition.All()) {
+		if other := theirs[s.Offset]; other != nil {
+			all = append(all, compareSnapshots(a, b, s.File, other)...)
 		}
 	}
 	return all

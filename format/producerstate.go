@@ -102,13 +102,12 @@ func NewProducerState(start int64) *ProducerState {
 	return &ProducerState{ids: map[int64]int32{}, end: start}
 }
 
-// LoadProducerState is the state of a snapshot that covers the log up to the offset end, exclusive. Producers without
+// LoadProducerState is the state of a snapshot's entries that covers the log up to the offset end, exclusive. Producers without
 // an open transaction whose last timestamp is at or before expiredMs are left out, as a broker does with now −
 // producer.id.expiration.ms; math.MinInt64 keeps all.
-func LoadProducerState(s *ProducerSnapshot, end, expiredMs int64) *ProducerState {
+func LoadProducerState(entries []ProducerEntry, end, expiredMs int64) *ProducerState {
 	p := NewProducerState(end)
-	for i := range s.Len() {
-		e := s.Entry(i)
+	for _, e := range entries {
 		if !e.InTransaction() && e.TimestampMs <= expiredMs {
 			continue
 		}

@@ -260,7 +260,7 @@ func TestProducersExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []int64
-	for _, e := range format.LoadProducerState(&s, 7, 1000).Entries() {
+	for _, e := range format.LoadProducerState(s.Entries(), 7, 1000).Entries() {
 		kept = append(kept, e.ProducerID)
 	}
 	if slices.Sort(kept); !slices.Equal(kept, []int64{3, 4}) {

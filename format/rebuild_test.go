@@ -58,7 +58,7 @@ func (p partition) stateAt(t *testing.T, base int64, rr *format.RecordReader) *f
 	for at := base; at > first; at-- {
 		if raw, ok := p.snapshots[at]; ok {
 			if s, err := format.DecodeProducerSnapshot(raw); err == nil {
-				state = format.LoadProducerState(&s, at, math.MinInt64)
+				state = format.LoadProducerState(s.Entries(), at, math.MinInt64)
 				break
 			}
 		}
@@ -171,7 +171,7 @@ func TestExpiredProducers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := format.LoadProducerState(&replayed, at, expiredMs)
+		kept := format.LoadProducerState(replayed.Entries(), at, expiredMs)
 		if got := format.AppendProducerSnapshot(nil, kept.Entries()); !bytes.Equal(got, raw) {
 			t.Errorf("at %d: %+v", at, kept.Entries())
 		}

@@ -153,6 +153,15 @@ func (s *ProducerSnapshot) Entry(i int) ProducerEntry {
 	}
 }
 
+// Entries are all entries that can be read.
+func (s *ProducerSnapshot) Entries() []ProducerEntry {
+	all := make([]ProducerEntry, s.Len())
+	for i := range all {
+		all[i] = s.Entry(i)
+	}
+	return all
+}
+
 // AppendProducerSnapshot appends a snapshot file of the entries, in the order given, to dst.
 func AppendProducerSnapshot(dst []byte, entries []ProducerEntry) []byte {
 	start := len(dst)

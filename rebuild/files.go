@@ -245,20 +245,20 @@ func (p *partition) files(seg *logdir.Segment, x *Recovery, res *Segment) []newF
 			files = append(files, newFile{name, data})
 		}
 	}
-	res.IndexEntries, res.TimeIndexEntries = x.index.OffsetIndex().Len(), x.index.TimeIndex().Len()
-	res.TxnIndexEntries = format.NewTxnIndex(x.txns.Bytes()).Len()
-	add(seg.Base, format.KindOffsetIndex, x.index.OffsetIndexBytes())
-	add(seg.Base, format.KindTimeIndex, x.index.TimeIndexBytes())
+	res.IndexEntries, res.TimeIndexEntries = x.Index.OffsetIndex().Len(), x.Index.TimeIndex().Len()
+	res.TxnIndexEntries = format.NewTxnIndex(x.Txns.Bytes()).Len()
+	add(seg.Base, format.KindOffsetIndex, x.Index.OffsetIndexBytes())
+	add(seg.Base, format.KindTimeIndex, x.Index.TimeIndexBytes())
 	if res.TxnIndexEntries > 0 || seg.TxnIndex != nil {
-		add(seg.Base, format.KindTxnIndex, x.txns.Bytes())
+		add(seg.Base, format.KindTxnIndex, x.Txns.Bytes())
 	}
 	if p.opts.Snapshots && x.early != nil {
 		add(seg.Base, format.KindProducerSnapshot, x.early)
 	}
 	// A snapshot that is neither at the base of a segment nor at the end of the log would be deleted at once.
-	atEnd := seg.Next == nil || res.Outcome == Cut || seg.Next.Base == x.mapEnd
-	if p.opts.Snapshots && x.mapEnd > x.snapOffset && res.Outcome != Emptied && atEnd {
-		add(x.mapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, x.producers.Entries()))
+	atEnd := seg.Next == nil || res.Outcome == Cut || seg.Next.Base == x.MapEnd
+	if p.opts.Snapshots && x.MapEnd > x.snapOffset && res.Outcome != Emptied && atEnd {
+		add(x.MapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, x.Producers.Entries()))
 	}
 	return files
 }

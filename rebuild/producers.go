@@ -1,9 +1,12 @@
 package rebuild
 
 import (
+	"slices"
+
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.
@@ -20,16 +23,16 @@ type producerHistory struct {
 	expiredMs int64
 	snapshots state.ProducerSnapshots
 
-	// taken is the snapshot that recovery took after the segment last recovered, nil if it was cut.
-	taken       []byte
-	takenOffset int64
-	takenAfter  *logdir.Segment
+	// behind is the segment last recovered. Unless it was cut, the snapshot that recovery took behind it is among the
+	// others, before one on disk of the same offset.
+	behind *logdir.Segment
+	whole  bool
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
 	return producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir),
 		expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs,
-		snapshots: state.ProducerSnapshotsOf(dir)}
+		snapshots: state.ProducerSnapshotsOf(dir.All())}
 }
 
 // logStart is what the log-start-offset-checkpoint says of a partition, 0 if nothing.
@@ -43,60 +46,48 @@ func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
 }
 
 // before is a recovery that knows the producers before the segment.
-func (h *producerHistory) before(seg *logdir.Segment) *Recovery {
-	x := &Recovery{reader: h.reader}
-	f, s := h.snapshots.Newest(h.logStart, seg.Base, func(_ *logdir.File, err error, unread bool) {
+func (h *producerHistory) before(seg *logdir.Segment, interval int64) *Recovery {
+	follows := h.whole && seg.Prev == h.behind
+	if !follows {
+		h.forget()
+	}
+	producers, _ := h.snapshots.Begin(h.logStart, seg.Base, h.expiredMs, func(_ state.ProducerSnapshot, err error,
+		unread bool) {
 		if unread {
 			h.notDone(err.Error())
 		}
 	})
-	follows := h.taken != nil && seg.Prev == h.takenAfter
-	if f != nil {
-		x.snapOffset = f.Name.Base
-	} else {
-		x.snapOffset = h.logStart
-	}
-	switch {
-	case follows && h.takenOffset > x.snapOffset && h.takenOffset <= seg.Base:
-		taken, _ := format.DecodeProducerSnapshot(h.taken) // after has made it
-		x.producers, x.snapOffset = format.LoadProducerState(&taken, h.takenOffset, h.expiredMs), h.takenOffset
-	case f != nil:
-		x.producers = format.LoadProducerState(&s, f.Name.Base, h.expiredMs)
-	default:
-		x.producers = format.NewProducerState(h.logStart)
-	}
+	x := NewRecovery(seg.Base, interval, producers, h.reader)
+	x.snapOffset = producers.End()
 	if !follows {
-		h.replay(x.producers, seg, x.snapOffset)
+		h.replay(producers, seg)
 	}
-	x.mapEnd = max(x.snapOffset, seg.Base)
+	x.MapEnd = max(x.snapOffset, seg.Base)
 	if seg.Base > x.snapOffset {
-		x.snapOffset, x.early = seg.Base, format.AppendProducerSnapshot(nil, x.producers.Entries())
+		x.snapOffset, x.early = seg.Base, format.AppendProducerSnapshot(nil, producers.Entries())
 	}
 	return x
 }
 
-// replay goes through the segments before seg from an offset on (UnifiedLog.rebuildProducerState): by the lengths of
-// batches alone, whose checksums are of no interest there.
-func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Segment, from int64) {
-	first := seg
+// replay goes through the segments before seg from where the producers' state ends (UnifiedLog.rebuildProducerState):
+// by the lengths of batches alone, whose checksums are of no interest there.
+func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Segment) {
+	first, from := seg, producers.End()
 	for first.Prev != nil && first.Base > from {
 		first = first.Prev
 	}
 	for s := first; s != nil && s.Base < seg.Base; s = s.Next {
-		err := s.Log.View(func(data []byte) error {
-			reached := false
-			for pos := int64(0); ; {
-				b, err := format.DecodeBatch(data, pos)
-				if err != nil || b.BaseOffset >= seg.Base {
-					return nil
+		log := &walk.Log{File: s.Log, Base: s.Base, Stop: func(b *format.Batch, hole *format.Hole) bool {
+			return hole != nil && hole.Kind != format.Unreadable || b != nil && b.BaseOffset >= seg.Base
+		}}
+		reached := false
+		err := walk.Batches(h.ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1, Trust: format.TrustBlindly},
+			func(_ *walk.Stretch, b *format.Batch) error {
+				if reached = reached || b.LastOffset >= from; reached {
+					_, _ = producers.Append(b, h.reader) // what makes no sense changes no state
 				}
-				pos = b.End()
-				reached = reached || b.LastOffset >= from
-				if reached {
-					_, _ = producers.Append(&b, h.reader) // what makes no sense changes no state
-				}
-			}
-		})
+				return nil
+			}, func(_ *walk.Stretch, hole *format.Hole) error { return hole.Err })
 		if err != nil {
 			h.notDone(err.Error())
 		}
@@ -105,8 +96,14 @@ func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Se
 
 // after remembers the state after a segment, if recovery has kept all of it.
 func (h *producerHistory) after(seg *logdir.Segment, x *Recovery, outcome Outcome) {
-	h.takenAfter, h.taken = seg, nil
-	if outcome == Whole {
-		h.taken, h.takenOffset = format.AppendProducerSnapshot(nil, x.producers.Entries()), x.mapEnd
+	h.forget()
+	if h.behind, h.whole = seg, outcome == Whole; h.whole {
+		taken := format.AppendProducerSnapshot(nil, x.Producers.Entries())
+		h.snapshots.Add(state.ProducerSnapshot{Offset: x.MapEnd, Read: func() ([]byte, error) { return taken, nil }})
 	}
+}
+
+// forget drops the snapshot that recovery took.
+func (h *producerHistory) forget() {
+	h.snapshots = slices.DeleteFunc(h.snapshots, func(s state.ProducerSnapshot) bool { return s.File == nil })
 }

@@ -272,8 +272,7 @@ func IndexInterval(asked *int64, cluster *state.Cluster, dir *logdir.Partition) 
 func (p *partition) segment(seg *logdir.Segment, log *walk.Log) error {
 	res := &Segment{Partition: p.dir.Name, Dir: p.dir.Display, File: seg.Log.Rel, Base: seg.Base, Interval: p.interval,
 		Size: seg.Log.Size, Outcome: Whole}
-	x := p.history.before(seg)
-	x.index = format.NewIndexBuilder(seg.Base, p.interval.Int())
+	x := p.history.before(seg, p.interval.Int())
 	reading := true
 	err := p.walker.Log(log, func(r *walk.Run[sound]) error {
 		if err := unread(r); err != nil {
@@ -299,7 +298,7 @@ func (p *partition) segment(seg *logdir.Segment, log *walk.Log) error {
 	case err != nil:
 		res.Outcome, res.Reason = Failed, err.Error()
 	}
-	res.Kept, res.Batches = x.kept, x.batches
+	res.Kept, res.Batches = x.Kept, x.Batches
 	p.write(seg, x, res)
 	p.history.after(seg, x, res.Outcome)
 	return nil
@@ -327,7 +326,7 @@ func unread(r *walk.Run[sound]) error {
 // judge says what recovery makes of the segment, and why.
 func (p *partition) judge(seg *logdir.Segment, data []byte, x *Recovery, res *Segment) {
 	if x.err == nil || x.outcome == Cut {
-		x.fail(x.index.Finish())
+		x.fail(x.Index.Finish())
 	}
 	switch {
 	case x.outcome == Failed:
@@ -335,7 +334,7 @@ func (p *partition) judge(seg *logdir.Segment, data []byte, x *Recovery, res *Se
 	case x.outcome == Emptied:
 		res.Outcome, res.Loss, res.Reason = Emptied, LostData, x.reason()
 		x.empty(seg.Base)
-	case x.kept < res.Size:
+	case x.Kept < res.Size:
 		res.Outcome = Cut
 		res.Loss, res.Reason = p.cut(seg, data, x)
 	}
@@ -347,11 +346,11 @@ func (p *partition) cut(seg *logdir.Segment, data []byte, x *Recovery) (Loss, st
 	if x.err != nil {
 		return LostData, x.reason()
 	}
-	scanner := format.NewScanner(data, x.kept, seg.Base)
+	scanner := format.NewScanner(data, x.Kept, seg.Base)
 	scanner.Next()
 	hole := scanner.Hole()
 	if hole == nil {
-		return LostData, fmt.Sprintf("the checksum of the batch at byte %d does not match", x.kept)
+		return LostData, fmt.Sprintf("the checksum of the batch at byte %d does not match", x.Kept)
 	}
 	usual := seg.Next == nil && !stoppedCleanly(p.dir)
 	switch {
@@ -360,7 +359,7 @@ func (p *partition) cut(seg *logdir.Segment, data []byte, x *Recovery) (Loss, st
 	case hole.Kind == format.TornTail && usual:
 		return LostTorn, "the last batch is not all there"
 	}
-	return LostData, fmt.Sprintf("there is no batch at byte %d (%s)", x.kept, reason(hole.Err))
+	return LostData, fmt.Sprintf("there is no batch at byte %d (%s)", x.Kept, reason(hole.Err))
 }
 
 // stoppedCleanly reports whether the broker left its marker, which says nothing about the metadata log.

@@ -136,10 +136,7 @@ func (w *writer) verify(g *group) error {
 	var batches, end int64
 	producers := format.NewProducerState(w.res.LogStart)
 	for _, seg := range p.Segments {
-		if raw := w.snapshots[seg.Base]; raw != nil {
-			s, _ := format.DecodeProducerSnapshot(raw)
-			producers = format.LoadProducerState(&s, seg.Base, math.MinInt64)
-		}
+		producers = w.producersAt(seg.Base, producers)
 		x := rebuild.NewRecovery(seg.Base, w.interval, producers, w.reader)
 		for c := range walk.Chunks(w.run.ctx, &walk.Log{File: seg.Log, Base: seg.Base}, nil) {
 			if c.Damage != nil || c.Err != nil {

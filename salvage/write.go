@@ -13,6 +13,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/rebuild"
+	"kseg/state"
 )
 
 // maxSegmentBytes is the size above which a segment is not begun anew for what was put together: Kafka's default of
@@ -106,20 +107,28 @@ func (w *writer) loadSnapshots(g *group) {
 		if c.dir == nil {
 			continue
 		}
-		for _, f := range c.dir.All() {
-			if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() ||
-				w.snapshots[f.Name.Base] != nil {
+		for _, f := range state.ProducerSnapshotsOf(c.dir.All()) {
+			if w.snapshots[f.Offset] != nil {
 				continue
 			}
-			raw, err := f.ReadSmall()
+			raw, err := f.Read()
 			if err != nil {
 				continue
 			}
 			if _, err := format.DecodeProducerSnapshot(raw); err == nil {
-				w.snapshots[f.Name.Base] = raw
+				w.snapshots[f.Offset] = raw
 			}
 		}
 	}
+}
+
+// producersAt is the state of a snapshot at the offset, or what the log amounts to.
+func (w *writer) producersAt(offset int64, replayed *format.ProducerState) *format.ProducerState {
+	if raw := w.snapshots[offset]; raw != nil {
+		s, _ := format.DecodeProducerSnapshot(raw) // loadSnapshots has
+		return format.LoadProducerState(s.Entries(), offset, math.MinInt64)
+	}
+	return replayed
 }
 
 // extent copies a piece.
@@ -268,10 +277,7 @@ func (w *writer) begin(base int64, src *source) error {
 		w.res.LogStart, w.end = base, base
 		w.producers = format.NewProducerState(base)
 	}
-	if raw := w.snapshots[base]; raw != nil {
-		s, _ := format.DecodeProducerSnapshot(raw) // loadSnapshots has
-		w.producers = format.LoadProducerState(&s, base, math.MinInt64)
-	}
+	w.producers = w.producersAt(base, w.producers)
 	if w.started && !w.dry {
 		if err := w.snapshot(base); err != nil {
 			return err

@@ -186,32 +186,45 @@ func (l *loader) recovers(s *logdir.Segment) bool {
 // begin loads the newest snapshot that a broker would use.
 func (l *loader) begin(p *logdir.Partition) {
 	out := l.out
-	files, above, upTo := usableSnapshots(p, l.segments), out.LogStart, out.LogEnd
+	all := ProducerSnapshotsOf(p.All())
+	files, above, upTo := l.usable(all), out.LogStart, out.LogEnd
 	if start := l.options.LogStart; start != nil {
 		l.start = *start
 	}
 	if i := slices.IndexFunc(l.segments, l.recovers); i >= 0 {
-		files, above, upTo = ProducerSnapshotsOf(p), l.start, l.segments[i].Base
+		files, above, upTo = all, l.start, l.segments[i].Base
 	} else if len(files) == 0 && l.options.Clean {
 		out.Trusting, above = l.modern, out.LogEnd
 	}
-	l.empty(above)
 	if out.LogEnd == out.LogStart {
 		l.empty(out.LogEnd) // what snapshots say of an empty log does not count
 		return
 	}
-	f, snapshot := files.Newest(above, upTo, func(f *logdir.File, err error, unread bool) {
+	var from *ProducerSnapshot
+	out.ProducerState, from = files.Begin(above, upTo, math.MinInt64, func(s ProducerSnapshot, err error, unread bool) {
 		if unread {
 			l.unread = append(l.unread, err)
 			return
 		}
-		err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", f.Display, err)
-		out.Unusable = append(out.Unusable, logdir.Problem{Display: f.Display, Err: err})
+		err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", s.File.Display, err)
+		out.Unusable = append(out.Unusable, logdir.Problem{Display: s.File.Display, Err: err})
 	})
-	if f != nil {
-		out.Snapshot, out.From = f, f.Name.Base
-		out.ProducerState = format.LoadProducerState(&snapshot, f.Name.Base, math.MinInt64)
+	if out.From = out.End(); from != nil {
+		out.Snapshot = from.File
 	}
+}
+
+// usable are the snapshots that are left when a broker has loaded the segments.
+func (l *loader) usable(all ProducerSnapshots) ProducerSnapshots {
+	var bases []int64
+	for _, s := range l.segments {
+		bases = append(bases, s.Base)
+	}
+	stray := StraySnapshots(all.Offsets(), bases)
+	return slices.DeleteFunc(slices.Clone(all), func(s ProducerSnapshot) bool {
+		_, gone := slices.BinarySearch(stray, s.Offset)
+		return gone
+	})
 }
 
 // empty begins with no producer at an offset.
@@ -228,67 +241,6 @@ func floorSegment(segments []*logdir.Segment, offset int64) *logdir.Segment {
 		return -1
 	})
 	return segments[max(0, n-1)]
-}
-
-// ProducerSnapshots are snapshots of a partition, by offset.
-type ProducerSnapshots []*logdir.File
-
-// ProducerSnapshotsOf are all snapshots of a partition.
-func ProducerSnapshotsOf(p *logdir.Partition) ProducerSnapshots {
-	var files ProducerSnapshots
-	for _, f := range p.All() {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
-			files = append(files, f)
-		}
-	}
-	slices.SortFunc(files, func(a, b *logdir.File) int { return cmp.Compare(a.Name.Base, b.Name.Base) })
-	return files
-}
-
-// Newest is the newest snapshot after one offset, up to another, that can be used; nil if there is none. Newer ones
-// that cannot are taken out of the list, as a broker deletes them (ProducerStateManager.loadFromSnapshot), and told to
-// bad, with whether it was the disk that failed.
-func (l *ProducerSnapshots) Newest(above, upTo int64, bad func(f *logdir.File, err error, unread bool)) (*logdir.File,
-	format.ProducerSnapshot) {
-	n, _ := slices.BinarySearchFunc(*l, upTo, func(f *logdir.File, offset int64) int {
-		if f.Name.Base > offset {
-			return 1
-		}
-		return -1
-	})
-	for i := n - 1; i >= 0 && (*l)[i].Name.Base > above; i-- {
-		f := (*l)[i]
-		raw, err := f.ReadSmall()
-		unread := err != nil
-		if err == nil {
-			var s format.ProducerSnapshot
-			if s, err = format.DecodeProducerSnapshot(raw); err == nil {
-				return f, s
-			}
-		}
-		bad(f, err, unread)
-		*l = slices.Delete(*l, i, i+1)
-	}
-	return nil, format.ProducerSnapshot{}
-}
-
-// usableSnapshots are those that a broker keeps at its start, by offset (ProducerStateManager.removeStraySnapshots):
-// where a segment begins, and of the others the newest if it lies in the last segment.
-func usableSnapshots(p *logdir.Partition, segments []*logdir.Segment) ProducerSnapshots {
-	bases := map[int64]bool{}
-	for _, s := range segments {
-		bases[s.Base] = true
-	}
-	all := ProducerSnapshotsOf(p)
-	newest := int64(-1)
-	for _, f := range all {
-		if !bases[f.Name.Base] {
-			newest = f.Name.Base
-		}
-	}
-	return slices.DeleteFunc(all, func(f *logdir.File) bool {
-		return !bases[f.Name.Base] && (f.Name.Base != newest || newest < segments[len(segments)-1].Base)
-	})
 }
 
 // replay reads the log from where the state is, to its end.

@@ -9,6 +9,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // checkSnapshots looks at the producer snapshots: can they be read, and do they say what the log below their offset
@@ -36,8 +37,8 @@ const snapshotEntryBytes = 46
 // snapshotFollower is the follower of checkSnapshots.
 type snapshotFollower struct {
 	p     *partition
-	files []*logdir.File // those that the walk has not passed yet, by offset
-	// reached is the offset after the batches seen, and unsure says that the producers' state may lack something that was
+	files state.ProducerSnapshots // those that the walk has not passed yet
+	// reached is the offset behind the batches seen, and unsure says that the producers' state may lack something that was
 	// written before it.
 	reached int64
 	unsure  bool
@@ -59,18 +60,12 @@ type pending struct {
 }
 
 func newSnapshotFollower(p *partition) *snapshotFollower {
-	x := &snapshotFollower{p: p}
-	for _, f := range p.dir.Files {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
-			x.files = append(x.files, f)
-		}
-	}
-	return x
+	return &snapshotFollower{p: p, files: state.ProducerSnapshotsOf(p.dir.Files)}
 }
 
 // due reports whether a snapshot of that offset or one before comes next.
 func (x *snapshotFollower) due(offset int64) bool {
-	return len(x.files) > 0 && x.files[0].Name.Base <= offset
+	return len(x.files) > 0 && x.files[0].Offset <= offset
 }
 
 func (x *snapshotFollower) begin(seg *segment) {
@@ -137,7 +132,7 @@ func (u *undo) entries(state *format.ProducerState) []format.ProducerEntry {
 
 // judge compares the next snapshot with the producers' state.
 func (x *snapshotFollower) judge(seg *segment, before undo) {
-	f := x.files[0]
+	f := x.files[0].File
 	gap := f.Name.Base > x.reached // there are offsets below it that the walk did not see
 	snapshot, ok := x.decode(seg, f)
 	if !ok || !x.usable(f.Name.Base) {
@@ -151,7 +146,7 @@ func (x *snapshotFollower) judge(seg *segment, before undo) {
 		if !right {
 			return
 		}
-		x.restart(entriesOf(&snapshot), f.Name.Base, before)
+		x.restart(snapshot.Entries(), f.Name.Base, before)
 		x.reached = f.Name.Base
 		return
 	}
@@ -201,14 +196,6 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	return snapshot, err == nil
 }
 
-func entriesOf(s *format.ProducerSnapshot) []format.ProducerEntry {
-	all := make([]format.ProducerEntry, s.Len())
-	for i := range all {
-		all[i] = s.Entry(i)
-	}
-	return all
-}
-
 // usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but
 // for the newest after the last segment's beginning.
 func (x *snapshotFollower) usable(offset int64) bool {
@@ -219,16 +206,12 @@ func (x *snapshotFollower) usable(offset int64) bool {
 		}
 	}
 	n := len(segments)
-	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Name.Base > x.reached)
+	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Offset > x.reached)
 }
 
 // restart makes the state of the producers that of the entries at the offset, and takes the batch after again.
 func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64, before undo) {
-	snapshot, err := format.DecodeProducerSnapshot(format.AppendProducerSnapshot(nil, entries))
-	if err != nil {
-		return // more producers than a snapshot can hold
-	}
-	x.p.producers = format.LoadProducerState(&snapshot, offset, math.MinInt64)
+	x.p.producers = format.LoadProducerState(entries, offset, math.MinInt64)
 	if before.id >= 0 {
 		// That it fails, if it does, was seen the first time.
 		x.p.producers.Append(before.batch, x.p.reader)
@@ -417,19 +400,16 @@ func (x *snapshotFollower) finish() {
 	if n := len(x.p.segments); n > 0 {
 		last = x.p.segments[n-1]
 	}
-	for len(x.files) > 0 {
-		switch {
-		case known && x.files[0].Name.Base > end || last == nil:
-			if snapshot, ok := x.decode(last, x.files[0]); ok {
-				x.bounds(last, x.files[0], &snapshot)
-				if known && x.p.inUse() {
-					x.beyond(last, x.files[0], end)
-				}
-			}
-		default:
+	for ; len(x.files) > 0; x.files = x.files[1:] {
+		f := x.files[0].File
+		if last != nil && (!known || f.Name.Base <= end) {
 			x.judge(last, undo{id: -1})
+		} else if snapshot, ok := x.decode(last, f); ok {
+			x.bounds(last, f, &snapshot)
+			if known && x.p.inUse() {
+				x.beyond(last, f, end)
+			}
 		}
-		x.files = x.files[1:]
 	}
 	if !x.p.compacted {
 		for _, c := range x.contents {
@@ -501,10 +481,10 @@ func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
 func (x *snapshotFollower) missing(end int64) {
 	var names []Place
 	first := int64(-1)
+	offsets := state.ProducerSnapshotsOf(x.p.dir.Files).Offsets()
 	has := func(offset int64) bool {
-		return slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
-			return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base == offset && !f.Name.Leftover()
-		})
+		_, ok := slices.BinarySearch(offsets, offset)
+		return ok
 	}
 	lack := func(offset int64) {
 		if len(names) == 0 {
@@ -517,9 +497,7 @@ func (x *snapshotFollower) missing(end int64) {
 			lack(s.base)
 		}
 	}
-	later := slices.ContainsFunc(x.p.dir.Files, func(f *logdir.File) bool {
-		return f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && f.Name.Base >= end && !f.Name.Leftover()
-	})
+	later := len(offsets) > 0 && offsets[len(offsets)-1] >= end
 	if n := len(x.p.segments); n > 0 && x.modern && x.p.shutdown == cleanShutdown && end != x.p.segments[n-1].base &&
 		!later {
 		lack(end)

@@ -302,7 +302,7 @@ func editSnapshot(t *testing.T, dir string, offset int64, edit func([]format.Pro
 	if err != nil || snapshot.Len() == 0 {
 		t.Fatalf("%s: %d entries, %v", name, snapshot.Len(), err)
 	}
-	entries := entriesOf(&snapshot)
+	entries := snapshot.Entries()
 	edit(entries)
 	writeFile(t, name, format.AppendProducerSnapshot(nil, entries))
 }

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 	"kseg/walk"
 )
 
@@ -185,12 +186,10 @@ func (p *partition) startState() *format.ProducerState {
 		return format.NewProducerState(0)
 	}
 	first := p.segments[0]
-	if f := first.dir.Snapshot; f != nil {
-		if raw, err := f.ReadSmall(); err == nil {
-			if s, err := format.DecodeProducerSnapshot(raw); err == nil {
-				return format.LoadProducerState(&s, first.base, math.MinInt64)
-			}
-		}
+	snapshots := state.ProducerSnapshotsOf(p.dir.Files)
+	producers, from := snapshots.Begin(first.base-1, first.base, math.MinInt64, func(state.ProducerSnapshot, error, bool) {})
+	if from != nil {
+		return producers
 	}
 	p.startUnknown = first.base > 0
 	return format.NewProducerState(first.base)
