@@ -48,7 +48,7 @@ type Log struct {
 	Diverged  int64 // records at and after the divergence
 
 	unread  []error // why small files could not be read
-	epochs  []format.EpochEntry
+	epochs  format.EpochCache
 	read    bool    // End and Records are known
 	noBytes bool    // Bytes is not known
 	missed  []int64 // offsets of records that only the other side has, as fingerprints tell

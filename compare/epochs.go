@@ -34,10 +34,10 @@ func truncation(a, b *Log) *Truncation {
 }
 
 // leaderEpochs are those that the side's leader-epoch-checkpoint gives a broker, none if it cannot be read.
-func (l *Log) leaderEpochs() []format.EpochEntry {
+func (l *Log) leaderEpochs() format.EpochCache {
 	if l.epochs == nil {
 		epochs, err := format.DecodeLeaderEpochs(l.small(l.Partition.File(format.KindLeaderEpochCheckpoint)))
-		if l.epochs = []format.EpochEntry{}; err == nil {
+		if l.epochs = (format.EpochCache{}); err == nil {
 			l.epochs = append(l.epochs, epochs.Loaded()...)
 		}
 	}
@@ -46,7 +46,7 @@ func (l *Log) leaderEpochs() []format.EpochEntry {
 
 // epochCache is a LeaderEpochFileCache and the log end offset.
 type epochCache struct {
-	entries []format.EpochEntry
+	entries format.EpochCache
 	end     int64
 }
 
@@ -90,9 +90,7 @@ func (c epochCache) truncate(leader epochCache) int64 {
 		}
 		// The follower cuts what is above, and asks again.
 		c.end = min(c.end, end)
-		for len(c.entries) > 0 && c.entries[len(c.entries)-1].StartOffset >= c.end {
-			c.entries = c.entries[:len(c.entries)-1]
-		}
+		c.entries.CutEnd(c.end)
 	}
 	return min(c.end, leader.end)
 }

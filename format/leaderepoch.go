@@ -1,5 +1,7 @@
 package format
 
+import "strconv"
+
 // EpochEntry is one line "epoch startOffset" of a leader-epoch-checkpoint: the first offset written under that epoch.
 type EpochEntry struct {
 	Line
@@ -53,18 +55,65 @@ func (e *LeaderEpochs) OutOfOrder() int {
 }
 
 // Loaded is what a broker has in memory after reading the file: the entries in order, without those that a later one of
-// a lower epoch or start offset displaced (LeaderEpochFileCache.assign).
-func (e *LeaderEpochs) Loaded() []EpochEntry {
-	var kept []EpochEntry
+// a lower epoch or start offset displaced.
+func (e *LeaderEpochs) Loaded() EpochCache {
+	var kept EpochCache
 	for _, next := range e.Entries {
-		n := len(kept)
-		if n > 0 && next.Epoch == kept[n-1].Epoch && next.StartOffset >= kept[n-1].StartOffset {
-			continue
-		}
-		for n > 0 && (kept[n-1].Epoch >= next.Epoch || kept[n-1].StartOffset >= next.StartOffset) {
-			n--
-		}
-		kept = append(kept[:n], next)
+		kept.Assign(next)
 	}
 	return kept
+}
+
+// EpochCache is the leader epochs of a partition as a broker holds them (LeaderEpochFileCache): both numbers increase.
+type EpochCache []EpochEntry
+
+// Assign takes an epoch that begins. It is false if that changes nothing.
+func (c *EpochCache) Assign(next EpochEntry) bool {
+	kept := *c
+	n := len(kept)
+	if n > 0 && next.Epoch == kept[n-1].Epoch && next.StartOffset >= kept[n-1].StartOffset {
+		return false
+	}
+	for n > 0 && (kept[n-1].Epoch >= next.Epoch || kept[n-1].StartOffset >= next.StartOffset) {
+		n--
+	}
+	*c = append(kept[:n], next)
+	return true
+}
+
+// CutEnd drops the entries that begin at the offset or behind it (truncateFromEndAsyncFlush). It is false if there are
+// none.
+func (c *EpochCache) CutEnd(end int64) bool {
+	n := len(*c)
+	for end >= 0 && n > 0 && (*c)[n-1].StartOffset >= end {
+		n--
+	}
+	cut := n < len(*c)
+	*c = (*c)[:n]
+	return cut
+}
+
+// CutStart lets the log begin at the offset: of the entries up to it the last is kept, and begins there
+// (truncateFromStartAsyncFlush). It is false if there are none.
+func (c *EpochCache) CutStart(start int64) bool {
+	n := 0
+	for n < len(*c) && (*c)[n].StartOffset <= start {
+		n++
+	}
+	if n == 0 {
+		return false
+	}
+	*c = (*c)[n-1:]
+	(*c)[0].StartOffset = start
+	return true
+}
+
+// AppendFile appends the leader-epoch-checkpoint of the entries to dst.
+func (c EpochCache) AppendFile(dst []byte) []byte {
+	dst = append(strconv.AppendInt(append(dst, "0\n"...), int64(len(c)), 10), '\n')
+	for _, e := range c {
+		dst = append(strconv.AppendInt(dst, int64(e.Epoch), 10), ' ')
+		dst = append(strconv.AppendInt(dst, e.StartOffset, 10), '\n')
+	}
+	return dst
 }

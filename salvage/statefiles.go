@@ -57,7 +57,7 @@ func firstThat(g *group, kind format.Kind, good func([]byte) bool) ([]byte, bool
 // writeEpochs writes the leader epochs: those of a copy's file if the batches agree with it, for it knows of epochs
 // without records, else those of the batches.
 func (w *writer) writeEpochs(g *group) error {
-	var entries []format.EpochEntry
+	var entries format.EpochCache
 	_, ok := firstThat(g, format.KindLeaderEpochCheckpoint, func(raw []byte) bool {
 		e, err := format.DecodeLeaderEpochs(raw)
 		entries = e.Loaded()
@@ -69,17 +69,9 @@ func (w *writer) writeEpochs(g *group) error {
 	if !ok && len(entries) == 0 {
 		return nil
 	}
-	var text strings.Builder
-	n := 0
-	for i, e := range entries {
-		if e.StartOffset >= w.end && e.StartOffset > w.res.LogStart || i+1 < len(entries) &&
-			entries[i+1].StartOffset <= w.res.LogStart {
-			continue
-		}
-		n++
-		fmt.Fprintf(&text, "%d %d\n", e.Epoch, max(e.StartOffset, w.res.LogStart))
-	}
-	return w.small(format.KindLeaderEpochCheckpoint.Info().Name, fmt.Appendf(nil, "0\n%d\n%s", n, text.String()))
+	entries.CutStart(w.res.LogStart)
+	entries.CutEnd(max(w.end, w.res.LogStart+1))
+	return w.small(format.KindLeaderEpochCheckpoint.Info().Name, entries.AppendFile(nil))
 }
 
 // metadataFiles copies what belongs to the metadata log beside its segments: snapshots that are whole, and the quorum's

@@ -1,63 +1,78 @@
 package state
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
-// readWindow is how many bytes of a log are brought into memory at a time.
-const readWindow = 4 << 20
+// errEnough ends a walk early.
+var errEnough = errors.New("enough")
 
 // ReadBatches goes through the batches of a segment, and the holes between them, from about the batch that holds the
 // offset from on: the index says where to begin, if what it says is so. fn gets a batch or a hole, and ends the reading
-// with false. progress may be nil.
+// with false. What cannot be read is a hole too (format.Unreadable), and the error in the end. progress may be nil.
 func ReadBatches(ctx context.Context, seg *logdir.Segment, from int64, progress func(bytes int64),
 	fn func(b *format.Batch, h *format.Hole) bool) error {
-	return seg.Log.View(func(data []byte) error {
-		start := seekBatch(seg, data, from)
-		s := format.NewScanner(data, start, seg.Base)
-		for end := start; ; {
-			if s.Pos() >= end && end < int64(len(data)) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				begin := end
-				end = min(end+readWindow, int64(len(data)))
-				seg.Log.Release(data[start:begin])
-				seg.Log.Prepare(data[begin:end])
-				start = begin
-				if progress != nil {
-					progress(end - begin)
-				}
-			}
-			if !s.Next() || !fn(s.Batch(), s.Hole()) {
-				seg.Log.Release(data[start:end])
-				return nil
-			}
-		}
-	})
+	log := &walk.Log{File: seg.Log, Base: seg.Base}
+	if err := seek(log, seg.Index, from); err != nil {
+		fn(nil, &format.Hole{Kind: format.Unreadable, Next: -1, NextOffset: -1, Err: err})
+		return err
+	}
+	return readLog(ctx, log, progress, fn)
 }
 
-// seekBatch is the position of a batch at or before the one with the offset, 0 if the index does not lead to one.
-func seekBatch(seg *logdir.Segment, data []byte, offset int64) int64 {
-	if seg.Index == nil || offset <= seg.Base {
-		return 0
-	}
-	var at int64
-	err := seg.Index.View(func(raw []byte) error {
-		e := format.NewOffsetIndex(raw, seg.Base).Logical().Lookup(offset)
-		b, err := format.DecodeBatch(data, int64(max(e.Position, 0)))
-		if err == nil && e.Offset <= offset && b.BaseOffset <= offset && b.Valid() {
-			at = b.Pos
+// readLog is ReadBatches of a file.
+func readLog(ctx context.Context, log *walk.Log, progress func(bytes int64),
+	fn func(b *format.Batch, h *format.Hole) bool) error {
+	var unread error
+	give := func(b *format.Batch, h *format.Hole) error {
+		if h != nil && h.Kind == format.Unreadable {
+			unread = cmp.Or(unread, h.Err)
+		}
+		if !fn(b, h) {
+			return errEnough
 		}
 		return nil
-	})
-	if err != nil {
-		return 0
 	}
-	return at
+	err := walk.Fold(ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1}, nil, func(r *walk.Run[struct{}]) error {
+		if progress != nil {
+			progress(r.To - r.From)
+		}
+		return r.Each(func(b *format.Batch) error { return give(b, nil) },
+			func(h *format.Hole) error { return give(nil, h) })
+	})
+	switch {
+	case err == nil || errors.Is(err, errEnough):
+		return unread
+	case ctx.Err() == nil:
+		fn(nil, &format.Hole{Kind: format.Unreadable, Next: -1, NextOffset: -1, Err: err})
+	}
+	return err
+}
+
+// seek begins a log at a batch at or before the one with the offset, if the index leads to one.
+func seek(log *walk.Log, index *logdir.File, offset int64) error {
+	if index == nil || offset <= log.Base {
+		return nil
+	}
+	return log.File.View(func(data []byte) error {
+		// An index that cannot be read is no loss: the log is read from its beginning.
+		_ = index.View(func(raw []byte) error {
+			e := format.NewOffsetIndex(raw, log.Base).Logical().Lookup(offset)
+			b, err := format.DecodeBatch(data, int64(max(e.Position, 0)))
+			if err == nil && e.Offset <= offset && b.BaseOffset <= offset && b.Valid() {
+				log.From = b.Pos
+			}
+			return nil
+		})
+		return nil
+	})
 }
 
 // maxLost is how many ranges of lost offsets are told apart; later ones are joined with the last.
@@ -77,10 +92,9 @@ type Holes struct {
 
 // Hole notes bytes that are no batches. The beginning of a batch that the file ends in, and zeros there, were never
 // whole.
-func (h *Holes) Hole(hole *format.Hole) { h.damaged = h.damaged || hole.Kind == format.Damage }
-
-// Broken notes that the rest of a segment could not be read.
-func (h *Holes) Broken() { h.damaged = true }
+func (h *Holes) Hole(hole *format.Hole) {
+	h.damaged = h.damaged || hole.Kind == format.Damage || hole.Kind == format.Unreadable
+}
 
 // Batch notes the next batch. It is false for one that must not be trusted.
 func (h *Holes) Batch(b *format.Batch) bool {

@@ -1,8 +1,12 @@
 package state
 
 import (
+	"context"
+	"math"
+
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // LogBounds are the offsets between which a partition can be read.
@@ -29,31 +33,17 @@ func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) 
 	return b, true, err
 }
 
-// segmentEnd is the offset after the last batch of a segment.
-func segmentEnd(log *logdir.File) (int64, error) {
-	from := int64(0)
-	if index := log.Sibling(format.KindOffsetIndex); index != nil {
-		// An index that cannot be read is no loss: the segment is walked from its beginning.
-		_ = index.View(func(raw []byte) error {
-			if x := format.NewOffsetIndex(raw, log.Name.Base).Logical(); x.Len() > 0 {
-				from = int64(x.Entry(x.Len() - 1).Position)
-			}
-			return nil
-		})
-	}
-	end := log.Name.Base
-	err := log.View(func(data []byte) error {
-		if from > 0 {
-			if b, err := format.DecodeBatch(data, from); err != nil || !b.Valid() || b.BaseOffset < log.Name.Base {
-				from = 0
-			}
-		}
-		for s := format.NewScanner(data, from, log.Name.Base); s.Next(); {
-			if b := s.Batch(); b != nil {
+// segmentEnd is the offset behind the last batch of a segment.
+func segmentEnd(f *logdir.File) (int64, error) {
+	log := &walk.Log{File: f, Base: f.Name.Base}
+	end, err := log.Base, seek(log, f.Sibling(format.KindOffsetIndex), math.MaxInt64)
+	if err == nil {
+		err = readLog(context.Background(), log, nil, func(b *format.Batch, _ *format.Hole) bool {
+			if b != nil {
 				end = max(end, b.NextOffset())
 			}
-		}
-		return nil
-	})
+			return true
+		})
+	}
 	return end, err
 }

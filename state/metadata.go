@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/schema"
+	"kseg/walk"
 )
 
 // maxMetadataBatchBytes bounds what a batch of the metadata log may decompress to. The controller writes at most 8 MiB.
@@ -247,29 +249,25 @@ func (r *imageReader) fold(f *logdir.File) bool {
 		base = f.Name.Base
 	}
 	next := base
-	err := f.View(func(data []byte) error {
-		s := format.NewScanner(data, 0, base)
-		for s.Next() {
-			if h := s.Hole(); h != nil {
-				if h.Kind == format.Damage {
-					r.damaged = true
-					r.problemf("%s: %d bytes at byte %d are no records", f.Name.Raw, h.Len, h.Pos)
-				}
-				continue
+	err := readLog(context.Background(), &walk.Log{File: f, Base: base}, nil, func(b *format.Batch, h *format.Hole) bool {
+		if h != nil {
+			r.damaged = r.damaged || h.Kind == format.Damage || h.Kind == format.Unreadable
+			if h.Kind == format.Damage {
+				r.problemf("%s: %d bytes at byte %d are no records", f.Name.Raw, h.Len, h.Pos)
 			}
-			b := s.Batch()
-			if next >= 0 && b.BaseOffset != next {
-				r.problemf("%s: offset %d follows at byte %d where %d should", f.Name.Raw, b.BaseOffset, b.Pos, next)
-			}
-			if base >= 0 {
-				next = b.NextOffset()
-				if r.Before != nil && b.BaseOffset >= *r.Before {
-					break
-				}
-			}
-			r.batch(f, b)
+			return true
 		}
-		return nil
+		if next >= 0 && b.BaseOffset != next {
+			r.problemf("%s: offset %d follows at byte %d where %d should", f.Name.Raw, b.BaseOffset, b.Pos, next)
+		}
+		if base >= 0 {
+			next = b.NextOffset()
+			if r.Before != nil && b.BaseOffset >= *r.Before {
+				return false
+			}
+		}
+		r.batch(f, b)
+		return true
 	})
 	if err != nil {
 		r.problem(err)
@@ -362,16 +360,13 @@ func (r *imageReader) control(rec *format.Record) {
 func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
 	records := format.NewRecordReader(maxMetadataBatchBytes, nil)
 	for _, f := range logsOf(files) {
-		viewErr := f.View(func(data []byte) error {
-			s := format.NewScanner(data, 0, f.Name.Base)
-			for !found && s.Next() {
-				b := s.Batch()
+		err = errors.Join(err, readLog(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, nil,
+			func(b *format.Batch, _ *format.Hole) bool {
 				if b == nil || !b.Valid() {
-					continue
+					return true
 				}
-				offset = b.NextOffset()
-				if b.MaxTimestamp <= ms {
-					continue
+				if offset = b.NextOffset(); b.MaxTimestamp <= ms {
+					return true
 				}
 				var rec format.Record
 				for records.Reset(b); !found && records.Next(&rec); {
@@ -379,10 +374,8 @@ func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bo
 						offset = rec.Offset
 					}
 				}
-			}
-			return nil
-		})
-		err = errors.Join(err, viewErr)
+				return !found
+			}))
 		if found {
 			break
 		}

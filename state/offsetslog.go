@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"unicode/utf16"
@@ -8,6 +9,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/schema"
+	"kseg/walk"
 )
 
 // The record types of __consumer_offsets that are told apart (CoordinatorRecordType).
@@ -271,10 +273,7 @@ func (r *logReader) read(files []*logdir.File, fn func(*format.Batch, *format.Re
 		if r.done {
 			break
 		}
-		if err := f.View(func(data []byte) error { return r.segment(f, data, fn) }); err != nil {
-			r.problem(err)
-			r.damaged = true
-		}
+		r.segment(f, fn)
 	}
 	if r.damaged && !r.done {
 		r.lost = append(r.lost, Lost{First: r.end, Open: true})
@@ -294,33 +293,30 @@ func (r *logReader) problem(err error) {
 	}
 }
 
-func (r *logReader) segment(f *logdir.File, data []byte, fn func(*format.Batch, *format.Record)) error {
-	s := format.NewScanner(data, 0, f.Name.Base)
-	told := int64(0)
-	for s.Next() {
-		if r.progress != nil && s.Pos()-told > 1<<20 {
-			r.progress(s.Pos() - told)
-			told = s.Pos()
-			if r.stop != nil && r.stop() {
-				r.done = true
-				return nil
-			}
+func (r *logReader) segment(f *logdir.File, fn func(*format.Batch, *format.Record)) {
+	progress := func(bytes int64) {
+		if r.progress != nil {
+			r.progress(bytes)
+			r.done = r.done || r.stop != nil && r.stop()
 		}
-		if h := s.Hole(); h != nil {
-			if h.Kind == format.Damage {
+	}
+	err := readLog(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, progress,
+		func(b *format.Batch, h *format.Hole) bool {
+			switch {
+			case r.done:
+			case b != nil:
+				r.batch(f, b, fn)
+			case h.Kind == format.Damage:
 				r.damaged = true
 				r.problem(fmt.Errorf("%s: %d bytes at byte %d are no records", f.Display, h.Len, h.Pos))
+			case h.Kind == format.Unreadable:
+				r.damaged = true
 			}
-			continue
-		}
-		if r.batch(f, s.Batch(), fn); r.done {
-			return nil
-		}
+			return !r.done
+		})
+	if err != nil {
+		r.problem(err)
 	}
-	if r.progress != nil {
-		r.progress(int64(len(data)) - told)
-	}
-	return nil
 }
 
 func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch, *format.Record)) {

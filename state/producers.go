@@ -284,7 +284,6 @@ func (l *loader) replay() error {
 			return true
 		})
 		if err != nil {
-			holes.Broken()
 			failed = cmp.Or(failed, err)
 		}
 		l.hasUndecided = l.hasUndecided && i > recovered

@@ -228,7 +228,6 @@ func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 			return true
 		})
 		if err != nil {
-			holes.Broken()
 			r.out.Problems = append(r.out.Problems, logdir.Problem{Display: seg.Log.Display, Err: err})
 		}
 	}

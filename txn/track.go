@@ -48,7 +48,6 @@ func (t *tracker) walk() error {
 			continue
 		}
 		if err := t.segment(seg, from); err != nil {
-			t.holes.Broken()
 			failed = err
 		}
 	}
