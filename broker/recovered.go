@@ -15,11 +15,11 @@ type Recovered struct {
 	Records   *format.RecordReader // for control batches
 	Kept      int64                // bytes: where the last batch that was indexed ends
 	Batches   int64                // that were indexed
-	MapEnd    int64                // the offset behind the last batch that the producers know of
+	MapEnd    int64                // the offset after the last batch that the producers know of
 }
 
 // Add takes the next batch, whose checksum holds. indexed, which may be nil, is called between the indexes and the
-// producers. The error says why recovery ends: before the batch, or, by Cuts, behind it.
+// producers. The error says why recovery ends: before the batch, or, by Cuts, after it.
 func (x *Recovered) Add(b *format.Batch, indexed func() error) error {
 	if err := x.Index.Add(b.Ref()); err != nil {
 		return err
@@ -56,7 +56,7 @@ func Cuts(err error) bool {
 }
 
 // fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so
-// that recovery does not just end behind it.
+// that recovery does not just end after it.
 func fatal(err error, b *format.Batch) bool {
 	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
 		if errors.Is(err, known) {

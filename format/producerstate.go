@@ -102,8 +102,8 @@ func NewProducerState(start int64) *ProducerState {
 	return &ProducerState{ids: map[int64]int32{}, end: start}
 }
 
-// LoadProducerState is the state of a snapshot's entries that covers the log up to the offset end, exclusive. Producers without
-// an open transaction whose last timestamp is at or before expiredMs are left out, as a broker does with now −
+// LoadProducerState is the state of a snapshot's entries that covers the log up to the offset end, exclusive. Producers
+// without an open transaction whose last timestamp is at or before expiredMs are left out, as a broker does with now −
 // producer.id.expiration.ms; math.MinInt64 keeps all.
 func LoadProducerState(entries []ProducerEntry, end, expiredMs int64) *ProducerState {
 	p := NewProducerState(end)

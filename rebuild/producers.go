@@ -23,10 +23,10 @@ type producerHistory struct {
 	expiredMs int64
 	snapshots state.ProducerSnapshots
 
-	// behind is the segment last recovered. Unless it was cut, the snapshot that recovery took behind it is among the
+	// last is the segment last recovered. Unless it was cut, the snapshot that recovery took after it is among the
 	// others, before one on disk of the same offset.
-	behind *logdir.Segment
-	whole  bool
+	last  *logdir.Segment
+	whole bool
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
@@ -47,7 +47,7 @@ func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
 
 // before is a recovery that knows the producers before the segment.
 func (h *producerHistory) before(seg *logdir.Segment, interval int64) *Recovery {
-	follows := h.whole && seg.Prev == h.behind
+	follows := h.whole && seg.Prev == h.last
 	if !follows {
 		h.forget()
 	}
@@ -97,7 +97,7 @@ func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Se
 // after remembers the state after a segment, if recovery has kept all of it.
 func (h *producerHistory) after(seg *logdir.Segment, x *Recovery, outcome Outcome) {
 	h.forget()
-	if h.behind, h.whole = seg, outcome == Whole; h.whole {
+	if h.last, h.whole = seg, outcome == Whole; h.whole {
 		taken := format.AppendProducerSnapshot(nil, x.Producers.Entries())
 		h.snapshots.Add(state.ProducerSnapshot{Offset: x.MapEnd, Read: func() ([]byte, error) { return taken, nil }})
 	}

@@ -33,7 +33,7 @@ func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) 
 	return b, true, err
 }
 
-// segmentEnd is the offset behind the last batch of a segment.
+// segmentEnd is the offset after the last batch of a segment.
 func segmentEnd(f *logdir.File) (int64, error) {
 	log := &walk.Log{File: f, Base: f.Name.Base}
 	end, err := log.Base, seek(log, f.Sibling(format.KindOffsetIndex), math.MaxInt64)

@@ -37,7 +37,7 @@ func ProducerSnapshotsOf(files []*logdir.File) ProducerSnapshots {
 // used are taken out of the list, as a broker deletes them, and told to bad, with whether it was the disk that failed.
 func (l *ProducerSnapshots) Begin(above, upTo, expiredMs int64,
 	bad func(s ProducerSnapshot, err error, unread bool)) (*format.ProducerState, *ProducerSnapshot) {
-	for i := l.behind(upTo) - 1; i >= 0 && (*l)[i].Offset > above; i-- {
+	for i := l.upTo(upTo) - 1; i >= 0 && (*l)[i].Offset > above; i-- {
 		s := (*l)[i]
 		raw, err := s.Read()
 		unread := err != nil
@@ -55,11 +55,11 @@ func (l *ProducerSnapshots) Begin(above, upTo, expiredMs int64,
 
 // Add puts a snapshot before those of its offset.
 func (l *ProducerSnapshots) Add(s ProducerSnapshot) {
-	*l = slices.Insert(*l, l.behind(s.Offset-1), s)
+	*l = slices.Insert(*l, l.upTo(s.Offset-1), s)
 }
 
-// behind is how many snapshots there are up to the offset.
-func (l ProducerSnapshots) behind(offset int64) int {
+// upTo is how many snapshots there are up to the offset.
+func (l ProducerSnapshots) upTo(offset int64) int {
 	return sort.Search(len(l), func(i int) bool { return l[i].Offset > offset })
 }
 

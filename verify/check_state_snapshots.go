@@ -38,7 +38,7 @@ const snapshotEntryBytes = 46
 type snapshotFollower struct {
 	p     *partition
 	files state.ProducerSnapshots // those that the walk has not passed yet
-	// reached is the offset behind the batches seen, and unsure says that the producers' state may lack something that was
+	// reached is the offset after the batches seen, and unsure says that the producers' state may lack something that was
 	// written before it.
 	reached int64
 	unsure  bool

@@ -187,7 +187,8 @@ func (p *partition) startState() *format.ProducerState {
 	}
 	first := p.segments[0]
 	snapshots := state.ProducerSnapshotsOf(p.dir.Files)
-	producers, from := snapshots.Begin(first.base-1, first.base, math.MinInt64, func(state.ProducerSnapshot, error, bool) {})
+	producers, from := snapshots.Begin(first.base-1, first.base, math.MinInt64,
+		func(state.ProducerSnapshot, error, bool) {})
 	if from != nil {
 		return producers
 	}
