@@ -16,6 +16,7 @@ import (
 	"kseg/logdir"
 	"kseg/render"
 	"kseg/schema"
+	"kseg/state"
 )
 
 // dumpOptions are the flags of kseg dump.
@@ -228,6 +229,11 @@ func runDump(ctx context.Context, env *Env, o *dumpOptions, args []string) error
 		set.Problems = takeForeign(set, set.Problems)
 	}
 	incomplete := env.report(set.Problems)
+	if o.TopicName != "" {
+		options.Filter.TopicIDs = state.TopicIDs(set, newGentle(o.Gentle), func(name string) bool {
+			return dump.MatchesName(o.TopicName, name)
+		})
+	}
 	options.Progress = o.progress(env, totalBytes(set)).Add
 	res, err := dump.Run(ctx, set, options, env.Stdout, env.Stderr)
 	if err != nil {

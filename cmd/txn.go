@@ -115,6 +115,12 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 	}
 	problems := append(append(set.Problems, cluster.ProblemsOf(set)...), coordinators.Problems...)
 	w := txnWriter{env: env, o: o, judge: judge, theme: o.theme(env), incomplete: env.report(problems)}
+	switch {
+	case o.Producers && o.Format != "json":
+		w.rows = o.newRows(env, txn.ProducerColumns())
+	case !o.Producers && o.Format != "json" && o.Format != "text":
+		w.rows = o.newRows(env, txn.Columns())
+	}
 	for report, err := range judge.Run(ctx, w.partitions(set), o.Jobs) {
 		w.add(report, err)
 	}
@@ -124,14 +130,14 @@ func runTxn(ctx context.Context, env *Env, o *txnOptions, args []string) error {
 	return w.finish()
 }
 
-// txnWriter prints reports as they come; tables at the end.
+// txnWriter prints reports as they come.
 type txnWriter struct {
 	env        *Env
 	o          *txnOptions
 	judge      *txn.Judge
 	theme      render.Theme
-	rows       [][]string
-	whole      bool // text of a whole log directory: only what is open
+	rows       *rowWriter // nil with text and JSON
+	whole      bool       // text of a whole log directory: only what is open
 	printed    bool
 	read       int64 // partitions
 	open       int64 // transactions
@@ -194,9 +200,9 @@ func (w *txnWriter) add(r *txn.Report, err error) {
 	case w.o.Format == "json":
 		buf = r.AppendJSON(nil)
 	case w.o.Producers:
-		w.rows = append(w.rows, r.ProducerRows(&w.judge.Options, w.theme)...)
+		w.rows.write(r.ProducerRows(&w.judge.Options, w.theme)...)
 	case w.o.Format != "text":
-		w.rows = append(w.rows, r.Rows(w.theme)...)
+		w.rows.write(r.Rows(w.theme)...)
 	case w.o.Quiet && r.Hangs() == 0 && len(r.Missing) == 0:
 	case !w.whole || len(r.Open)+len(r.Finished)+len(r.Warnings()) > 0:
 		if w.printed {
@@ -211,17 +217,13 @@ func (w *txnWriter) add(r *txn.Report, err error) {
 
 // finish prints tables, transactional ids and the verdict.
 func (w *txnWriter) finish() error {
-	columns := txn.Columns()
 	var buf []byte
 	switch {
-	case w.o.Producers && w.o.Format != "json":
-		columns = txn.ProducerColumns()
-		w.o.writeTable(w.env, columns, w.rows)
+	case w.rows != nil:
+		w.rows.flush()
 	case w.o.Producers:
 	case w.o.Format == "json":
 		buf = w.judge.AppendIDsJSON(nil)
-	case w.o.Format != "text":
-		w.o.writeTable(w.env, columns, w.rows)
 	case !w.o.Quiet:
 		if buf = w.judge.AppendIDsText(nil, w.theme); w.printed && len(buf) > 0 {
 			buf = append([]byte{'\n'}, buf...)

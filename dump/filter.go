@@ -25,6 +25,8 @@ type Filter struct {
 	// Group, TopicName and TransactionalID are patterns (path.Match) for what decoded records of internal topics are
 	// about; "": any.
 	Group, TopicName, TransactionalID string
+	// TopicIDs are the ids of the topics that TopicName matches, for records that have no name.
+	TopicIDs map[format.UUID]bool
 }
 
 // decodes reports whether records have to be decoded to be judged.
@@ -42,29 +44,35 @@ func (f *Filter) decoded(r *schema.Record) bool {
 // topicResource is the type of a topic's settings in the metadata log (ConfigResource.Type).
 const topicResource = 2
 
-// aboutTopic reports whether a record names the topic: in its key, as a topic of the metadata or its settings, or among
-// the partitions of a transaction.
+// aboutTopic reports whether a record names the topic, or has its id: in its key, as a topic of the metadata, a
+// partition or settings of it, or among the partitions of a transaction or an assignment.
 func (f *Filter) aboutTopic(r *schema.Record) bool {
 	v := r.Value
 	if matches(f.TopicName, r.Key.Get("topic")) || v.Name == "TopicRecord" && matches(f.TopicName, v.Get("name")) ||
 		v.Get("resourceType").Int() == topicResource && matches(f.TopicName, v.Get("resourceName")) {
 		return true
 	}
-	for _, p := range v.Get("transactionPartitions").Elements() {
-		if matches(f.TopicName, p.Get("topic")) {
-			return true
+	if f.TopicIDs[v.Get("topicId").UUID()] || f.TopicIDs[r.Key.Get("topicId").UUID()] {
+		return true
+	}
+	for _, list := range []string{"transactionPartitions", "topicPartitions"} {
+		for _, p := range v.Get(list).Elements() {
+			if matches(f.TopicName, p.Get("topic")) || f.TopicIDs[p.Get("topicId").UUID()] {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 func matches(pattern string, v schema.Value) bool {
-	if !v.Present() {
-		return false
-	}
-	text := v.Text()
-	ok, _ := path.Match(pattern, text) // the flag has checked the pattern
-	return ok || text == pattern
+	return v.Present() && MatchesName(pattern, v.Text())
+}
+
+// MatchesName reports whether a name is the pattern, or matches it (path.Match).
+func MatchesName(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name) // the flag has checked the pattern
+	return ok || name == pattern
 }
 
 // Active reports whether anything is filtered.

@@ -1,6 +1,9 @@
 package render
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // AppendEscaped appends s as text that is safe on a terminal and stays on its line: \n, \r and \t; \x1b for other
 // control characters; \u202e for C1 controls and for characters that reorder, hide or break text; \xff for bytes that
@@ -68,4 +71,15 @@ func hidden(r rune) bool {
 		return r >= 0x2028 && r <= 0x202e || r >= 0x2066
 	}
 	return r == 0xfeff || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000 && r <= 0xe007f
+}
+
+// ShellWord is a word for a POSIX shell. Paths and names of the usual letters need no quotes.
+func ShellWord(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+:@%,=", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(Escaped(text), "'", `'\''`) + "'"
 }

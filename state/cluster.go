@@ -7,6 +7,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/schema"
 )
 
 // Cluster is what the log directories among the operands know of their cluster.
@@ -90,6 +91,38 @@ func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
 		c.logs = append(c.logs, log)
 	}
 	return c
+}
+
+// TopicIDs are the ids that topics whose name matches have, or had, by all records of the metadata logs that
+// MetadataLogs finds and of the metadata files among the operands. gentle may be nil. What cannot be read is passed
+// over.
+func TopicIDs(set *logdir.Set, gentle *logdir.Gentle, match func(name string) bool) map[format.UUID]bool {
+	var files []*logdir.File
+	for _, l := range MetadataLogs(set, gentle) {
+		files = append(files, l.Partition.All()...)
+	}
+	for _, o := range set.Operands {
+		if o.File != nil && o.Err == nil {
+			files = append(files, o.File)
+		}
+	}
+	ids, decoder := map[format.UUID]bool{}, schema.NewDecoder()
+	for _, f := range files {
+		if f.Kind() != format.KindLog && f.Kind() != format.KindCheckpoint {
+			continue
+		}
+		r := logReader{records: format.NewRecordReader(maxMetadataBatchBytes, nil)}
+		r.read([]*logdir.File{f}, func(b *format.Batch, rec *format.Record) {
+			if b.Control() {
+				return
+			}
+			if v := decoder.Decode(schema.Metadata, rec.Key, rec.Value).Value; v.Name == "TopicRecord" &&
+				match(v.Get("name").Text()) {
+				ids[v.Get("topicId").UUID()] = true
+			}
+		})
+	}
+	return ids
 }
 
 // RemoteLog is what the operands say of copies in remote storage. It is read when it is first asked for.

@@ -246,16 +246,4 @@ func (r *Report) Warnings() []string {
 	return out
 }
 
-// shellWord is a word for a POSIX shell. Kafka's topic names need no quotes.
-func shellWord(text string) string {
-	plain := func(c rune) bool {
-		return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.ContainsRune("._-", c))
-	}
-	if strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(render.Escaped(text), "'", `'\''`) + "'"
-}
-
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

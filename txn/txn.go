@@ -17,6 +17,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 	"kseg/walk"
 )
@@ -263,8 +264,7 @@ func (t *Transaction) note(text string, args ...any) {
 
 // AbortLine is the command that aborts a transaction of the partition.
 func (r *Report) AbortLine(t *Transaction) string {
-	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic %s --partition %d "+
-		"--start-offset %d", shellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
+	return state.AbortCommand(render.ShellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
 }
 
 // OldAbortLine is the same for brokers before 3.0.

@@ -122,7 +122,7 @@ func TestHanging(t *testing.T) {
 	contains(t, text(r), "hanging producer 1, epoch 0, transactional.id tx-a: open since offset 10, 1970-01-01 01:00 (1 "+
 		"h ago)", "has it CompleteCommit: no marker will come here",
 		"none of the 1 partition of __transaction_state knows the producer",
-		"next: kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic ledger --partition 0 --start-offset 12",
+		"next: kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic ledger --partition 0 --start-offset 12",
 		"--producer-id 77 --producer-epoch 0 --coordinator-epoch 0")
 	// Without the coordinators, or just after the batches, nothing is said to hang.
 	if r := p.judge(Options{IDs: []string{"tx-a"}}); len(r.Open) != 1 || r.Open[0].FirstOffset != 10 {

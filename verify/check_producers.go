@@ -7,6 +7,7 @@ import (
 
 	"kseg/format"
 	"kseg/render"
+	"kseg/state"
 )
 
 // checkProducers looks at the sequence numbers and epochs of each producer, and at its transactions.
@@ -156,13 +157,7 @@ func (x *producerFollower) finish() {
 		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, Producer: new(e.ProducerID),
 			logPos:  where.place.Pos,
 			Message: message + "; read_committed consumers stop there until it ends",
-			Next:    x.abortCommand(e.CurrentTxnFirstOffset)})
+			Next: state.AbortCommand(render.ShellWord(x.p.dir.Topic), x.p.dir.Partition,
+				e.CurrentTxnFirstOffset)})
 	}
-}
-
-// abortCommand is how an operator ends a transaction that hangs.
-func (x *producerFollower) abortCommand(offset int64) string {
-	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic %s --partition %d "+
-		"--start-offset %d",
-		quote(x.p.dir.Topic), x.p.dir.Partition, offset)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"kseg/format"
 	"kseg/render"
@@ -102,14 +101,3 @@ func be64(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
 func plural(n int64, one, many string) string { return render.Plural(n, one, many) }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
-// quote makes a path safe to paste into a shell.
-func quote(path string) string {
-	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("/._-+:@%,=", r))
-	}) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 	"kseg/walk"
 )
@@ -230,7 +231,7 @@ func nextCommand(f *Finding) string {
 	case f.Pos < 0 || f.File == "":
 		return "kseg explain " + f.Code
 	}
-	return "kseg explain " + quote(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
+	return "kseg explain " + render.ShellWord(f.Shown) + " --position " + strconv.FormatInt(f.Pos, 10)
 }
 
 func (p *partition) progress(bytes int64) {

@@ -9,6 +9,7 @@ import (
 	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 )
 
@@ -90,7 +91,7 @@ func (p *partition) judgeByStart(found []*Finding) {
 	told := map[string]bool{}
 	for _, f := range found {
 		if (f.Code == "zero-tail" || f.Code == "torn-tail") && f.Severity == Damage {
-			f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, quote(f.Shown))
+			f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, render.ShellWord(f.Shown))
 		}
 		switch {
 		case runs && f.Severity == Note: // it creates topics, and deletes them and segments, all the time
@@ -216,7 +217,7 @@ func (p *partition) indexMade(f *Finding, s *broker.PartitionStart) {
 	}
 	f.Severity = Damage
 	f.Message += fmt.Sprintf("; it cuts the log at byte %d then%s: put the index back first", cut.At, lostWords(s))
-	f.Next = "kseg verify --rebuild DIR " + quote(p.dir.Display)
+	f.Next = "kseg verify --rebuild DIR " + render.ShellWord(p.dir.Display)
 }
 
 // onlyCopy: a file that is to be deleted may hold what is nowhere else, within the log or beyond its end.
