@@ -13,12 +13,14 @@ ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)
 
 PREFIX ?= /usr/local
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 windows/amd64
+# Packages whose tests run on Windows.
+WINDOWS_PKGS := ./format ./schema ./logdir ./render ./walk ./state
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
 
-.PHONY: help install release-check build test exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
+.PHONY: help install release-check build test test-read exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
 
 help: ## print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./kseg
 	$(GO) build -trimpath -ldflags "-X kseg/cmd.version=$(VERSION)" -o kseg .
@@ -35,12 +37,17 @@ install: build ## install the binary, man pages and shell completions below PREF
 
 release-check: ## build every target of a release, and check .goreleaser.yaml
 	@for target in $(TARGETS); do \
-	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -o /dev/null .; done
+	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} \
+	    $(GO) build -trimpath -ldflags "-s -w" -o /dev/null .; done
+	GOOS=windows $(GO) vet $(WINDOWS_PKGS)
 	@if $(GO) run $(GORELEASER) --version >/dev/null 2>&1; then set -x; $(GO) run $(GORELEASER) check; \
 	else echo "goreleaser: skipped, $(GORELEASER) can't be fetched from here"; fi
 
 test: ## run all tests
 	$(GO) test ./...
+
+test-read: ## run all tests with files read instead of mapped, as they are on Windows
+	$(GO) test -short -tags nommap ./...
 
 exhaustive: ## run all tests with every member of their sweeps: each flipped bit, each cut (minutes)
 	KSEG_EXHAUSTIVE=1 $(GO) test -count=1 ./...

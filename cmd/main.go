@@ -16,6 +16,9 @@ import (
 	"kseg/logdir"
 )
 
+// fileTooLarge is SIGXFSZ, which nobody sends on Windows.
+const fileTooLarge = syscall.Signal(25)
+
 // Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one
 // file is caught here: one sentence and exit code 3, never a stack trace.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
@@ -25,7 +28,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go
 	// decides what it means.
-	signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
+	signal.Ignore(syscall.SIGPIPE, fileTooLarge)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first interrupt asks for an end; a second one finds the default handling again and ends the process at once.

@@ -13,6 +13,9 @@ import (
 // openNoAtime asks the kernel to leave the access time alone.
 const openNoAtime = unix.O_NOATIME
 
+// noReserve asks the kernel to promise no memory for what may never be written to.
+const noReserve = unix.MAP_NORESERVE
+
 // adviseSequential tells the kernel to read far ahead. Advice may be refused without harm.
 func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) }
 

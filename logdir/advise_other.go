@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package logdir
 
@@ -10,6 +10,9 @@ import (
 
 // openNoAtime is Linux only.
 const openNoAtime = 0
+
+// noReserve is Linux only.
+const noReserve = 0
 
 func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) }
 

@@ -2,12 +2,8 @@ package logdir
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"kseg/format"
 )
@@ -89,12 +85,10 @@ func sameFiles(before, later []*File) bool {
 // BrokerRuns reports whether a process holds the log directory's lock, as a broker does while it runs. It is only asked
 // for, not taken.
 func (d *LogDir) BrokerRuns() bool {
-	file, err := openAt(filepath.Join(d.Path, format.KindLock.Info().Name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
+	file, err := openAt(filepath.Join(d.Path, format.KindLock.Info().Name))
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	err = unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock)
-	return err == nil && lock.Type != unix.F_UNLCK
+	return locked(file.File)
 }

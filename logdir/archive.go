@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"kseg/format"
@@ -48,10 +47,7 @@ func (i memberInfo) Mode() fs.FileMode  { return i.mode }
 func (i memberInfo) ModTime() time.Time { return i.mod }
 func (i memberInfo) IsDir() bool        { return i.mode.IsDir() }
 
-// Sys gives each member an inode of its own, on no device.
-func (i memberInfo) Sys() any {
-	return &syscall.Stat_t{Ino: i.number, Nlink: 1, Blocks: (i.size + 511) / 512}
-}
+func (i memberInfo) Sys() any { return nil }
 
 // archives are those that were opened.
 var archives struct {
@@ -105,7 +101,7 @@ func openArchive(root string, file *os.File) (*archive, error) {
 	case info.Mode().IsRegular():
 		return listArchive(root, file)
 	}
-	spool, err := spoolFile()
+	spool, err := unnamedFile()
 	if err != nil {
 		return nil, err
 	}
@@ -115,15 +111,6 @@ func openArchive(root string, file *os.File) (*archive, error) {
 			os.TempDir(), bareError(err))
 	}
 	return listArchive(root, spool)
-}
-
-// spoolFile is a temporary file that is gone when the program ends, however it ends.
-func spoolFile() (*os.File, error) {
-	f, err := os.CreateTemp("", "kseg-archive-")
-	if err != nil {
-		return nil, err
-	}
-	return f, os.Remove(f.Name())
 }
 
 // listArchive finds the members, without reading what they hold.
@@ -205,7 +192,7 @@ func isSparse(h *tar.Header) bool {
 
 // unfold brings a sparse member into a temporary file, which leaves out the zeros as well.
 func (m *member) unfold(r io.Reader) error {
-	spool, err := spoolFile()
+	spool, err := unnamedFile()
 	if err != nil {
 		return err
 	}
@@ -288,7 +275,7 @@ func (o *opener) archive(arg string) ([]string, error) {
 		if err != nil || !info.Mode().IsRegular() {
 			return nil, nil
 		}
-		opened, err := openAt(arg, os.O_RDONLY)
+		opened, err := openAt(arg)
 		if err != nil {
 			return nil, nil
 		}

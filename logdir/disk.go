@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // Access is one thing that is asked of the disk.
@@ -123,7 +121,7 @@ func (f *handle) origin() int64 {
 // whole reports whether the bytes are a whole file on disk, which may have holes.
 func (f *handle) whole() bool { return f.member == nil || f.member.spool != nil }
 
-func openAt(path string, flags int) (*handle, error) {
+func openAt(path string) (*handle, error) {
 	if err := refused("open", path, 0); err != nil {
 		return nil, err
 	}
@@ -136,7 +134,7 @@ func openAt(path string, flags int) (*handle, error) {
 		}
 		return &handle{a.file, m}, nil
 	}
-	file, err := os.OpenFile(path, flags, 0)
+	file, err := openDisk(path)
 	if err != nil {
 		return nil, err
 	}
@@ -157,16 +155,4 @@ func readAt(file *handle, path string, b []byte, pos int64) (int, error) {
 	n, err := file.ReadAt(b, pos)
 	failed(path, err)
 	return n, err
-}
-
-// protectRefused makes the pages of a mapping fault that a test makes fail.
-func (m *mapping) protectRefused() {
-	if inject.Load() == nil {
-		return
-	}
-	for at := int64(0); at < int64(len(m.data)); at += pageSize {
-		if refused("read", m.path, at) != nil {
-			_ = unix.Mprotect(m.data[at:min(at+pageSize, int64(len(m.data)))], unix.PROT_NONE)
-		}
-	}
 }

@@ -47,16 +47,29 @@ type File struct {
 // FileID tells whether a path still leads to the same file.
 type FileID struct{ dev, ino uint64 }
 
+// inode is what a file has besides its content.
+type inode struct {
+	id        FileID
+	allocated int64 // in bytes
+	links     uint64
+}
+
+// inodeOf is the inode that a look at a path has found. Each member of an archive has one of its own, on no device.
+func inodeOf(path string, info fs.FileInfo) inode {
+	if m, ok := info.(memberInfo); ok {
+		return inode{FileID{ino: m.number}, (m.size + 511) / 512 * 512, 1}
+	}
+	return diskInode(path, info)
+}
+
 func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File {
 	f := &File{
 		Path: path, Display: display, Rel: rel, Name: format.ParseFileName(filepath.Base(path)),
 		Size: info.Size(), ModTime: info.ModTime(), mode: info.Mode(), gentle: gentle,
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		f.id = FileID{uint64(st.Dev), st.Ino}
-		f.Allocated = st.Blocks * 512
-	}
-	f.own = usageOf(info)
+	node := inodeOf(path, info)
+	f.id, f.Allocated = node.id, node.allocated
+	f.own = usageOf(path, info)
 	return f
 }
 

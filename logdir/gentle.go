@@ -46,7 +46,7 @@ func (g *Gentle) pay(n int) {
 // cheaper than a page fault for every few pages. Call it once for each window of, say, 1 MiB before reading it; Gentle
 // waits here.
 func (f *File) Prepare(window []byte) {
-	if f.gentle != nil {
+	if f.gentle != nil && !eager {
 		f.gentle.pay(len(window))
 	}
 	populate(window)

@@ -1,3 +1,7 @@
+//go:build !nommap
+
+// It is about the pages of mappings.
+
 package logdir
 
 import (

@@ -180,7 +180,7 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		var own Usage
 		linked := false
 		if err == nil {
-			own, linked = usageOf(info), info.Mode()&fs.ModeSymlink != 0
+			own, linked = usageOf(at, info), info.Mode()&fs.ModeSymlink != 0
 		}
 		if linked {
 			info, err = stat(at)

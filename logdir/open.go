@@ -267,7 +267,7 @@ func (o *opener) operand(arg string) error {
 		if o.opts.BaseOffset != nil {
 			return fmt.Errorf("%w: --base-offset says where one file begins, and %s is a directory", ErrUsage, arg)
 		}
-		if !o.directory(arg, &op, usageOf(info)) {
+		if !o.directory(arg, &op, usageOf(arg, info)) {
 			return nil
 		}
 	default:

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -347,20 +346,6 @@ func TestForeignOperandsAreNamed(t *testing.T) {
 		if len(set.Files()) != 0 {
 			t.Errorf("%s: it is among the files", name)
 		}
-	}
-}
-
-func TestPipesAreNeverWaitedFor(t *testing.T) {
-	root := tree(t, "orders-0/"+base0+".index")
-	must(t, syscall.Mkfifo(filepath.Join(root, "orders-0", base0+".log"), 0o600))
-	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
-	set := open(t, Options{}, filepath.Join(root, "pipe"), filepath.Join(root, "orders-0"))
-	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].Error(), "it is a named pipe") {
-		t.Errorf("%v", set.Problems)
-	}
-	err := set.Partitions()[0].Segments[0].Log.View(func([]byte) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "it is a named pipe") {
-		t.Error(err)
 	}
 }
 

@@ -7,9 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Usage is what du counts for an entry of a directory: of a link its own bytes, not those of what it leads to.
@@ -28,16 +25,14 @@ func (u *Usage) Add(v Usage) {
 }
 
 // usageOf is the usage that lstat tells. What is neither file, directory nor link has no bytes for du -b.
-func usageOf(info fs.FileInfo) Usage {
+func usageOf(path string, info fs.FileInfo) Usage {
 	var u Usage
 	if mode := info.Mode(); mode.IsRegular() || mode.IsDir() || mode&fs.ModeSymlink != 0 {
 		u.Bytes = info.Size()
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		u.Allocated, u.id = st.Blocks*512, FileID{uint64(st.Dev), st.Ino}
-		if !info.IsDir() {
-			u.links = uint64(st.Nlink)
-		}
+	node := inodeOf(path, info)
+	if u.Allocated, u.id = node.allocated, node.id; !info.IsDir() {
+		u.links = node.links
 	}
 	return u
 }
@@ -89,7 +84,7 @@ func UsageBelow(dir string, seen *Seen) (sum Usage, problems []Problem) {
 		if err == nil {
 			var info fs.FileInfo
 			if info, err = entryInfo(filepath.Dir(path), d); err == nil {
-				sum.Add(seen.First(usageOf(info)))
+				sum.Add(seen.First(usageOf(path, info)))
 			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -114,18 +109,17 @@ func (s FileSystem) Same(o FileSystem) bool { return s.device == o.device }
 
 // FileSystemOf asks for the room where dir lies.
 func FileSystemOf(dir string) (FileSystem, error) {
-	var st unix.Statfs_t
 	if a, _, ok := archived(dir); ok {
 		dir = a.root
 	}
 	info, err := os.Stat(dir)
+	var s FileSystem
 	if err == nil {
-		err = unix.Statfs(dir, &st)
+		s, err = room(dir)
 	}
 	if err != nil {
 		return FileSystem{}, fmt.Errorf("%s: its file system does not tell how much room it has: %w", dir, bareError(err))
 	}
-	block := int64(st.Bsize)
-	return FileSystem{Size: int64(st.Blocks) * block, Free: int64(st.Bavail) * block, Files: int64(st.Files),
-		FreeFiles: int64(st.Ffree), ReadOnly: int64(st.Flags)&readOnlyFlag != 0, device: usageOf(info).id.dev}, nil
+	s.device = inodeOf(dir, info).id.dev
+	return s, nil
 }

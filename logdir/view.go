@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrVanished means that a file was there when its directory was listed and is not any more, or is another one, or has
@@ -113,7 +111,7 @@ func (f *File) DataEnd() int64 {
 // that are looked at once and in order a copy is cheaper than mapping their pages. Gentle waits here. The error is a
 // *FaultError, before whose Pos dst is filled.
 func (f *File) Read(dst []byte, pos int64) error {
-	if f.gentle != nil {
+	if f.gentle != nil && !eager {
 		f.gentle.pay(len(dst))
 	}
 	f.mu.Lock()
@@ -249,7 +247,7 @@ func (f *File) release(m *mapping) error {
 	}
 	now := m.presentLen()
 	if mapped > 0 {
-		_ = unix.Munmap(m.raw) // cannot fail for what Mmap returned
+		free(m.raw)
 	}
 	m.file.Close()
 	if now >= 0 && now < mapped {
@@ -279,20 +277,9 @@ func (f *File) mmap() (*mapping, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: %d bytes do not fit into the address space of this machine", f.Display, size)
 	}
-	pad := file.origin() % pageSize // a mapping begins where a page does
-	m.raw, err = unix.Mmap(int(file.Fd()), file.origin()-pad, int(size+pad), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
+	if err := m.load(f, size); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: cannot be mapped into memory: %w; a copy on a local disk can", f.Display, err)
-	}
-	m.data = m.raw[pad:]
-	if m.dataEnd = int64(len(m.data)); file.whole() {
-		m.dataEnd = coverHoles(file.File, m.data)
-	}
-	adviseSequential(m.raw)
-	m.protectRefused()
-	if f.gentle != nil && file.whole() {
-		m.resident = residentPages(m.data)
+		return nil, err
 	}
 	return m, nil
 }
@@ -303,7 +290,7 @@ func (f *File) open() (*handle, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if !sameFile(info, f.id) {
+	if !sameFile(f.Path, info, f.id) {
 		file.Close()
 		return nil, 0, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
 	}
@@ -319,18 +306,12 @@ func (f *File) openAny() (*handle, int64, error) {
 	return file, info.Size(), nil
 }
 
-// openPath opens what the path leads to, if that is a regular file. It never waits for the other end of a pipe, and
-// leaves the access time alone where the kernel allows it.
+// openPath opens what the path leads to, if that is a regular file.
 func (f *File) openPath() (*handle, fs.FileInfo, error) {
 	if err := f.Irregular(); err != nil {
 		return nil, nil, err
 	}
-	flags := os.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
-	file, err := openAt(f.Path, flags|openNoAtime)
-	if errors.Is(err, fs.ErrPermission) && openNoAtime != 0 {
-		// Only the owner of a file may leave its access time alone.
-		file, err = openAt(f.Path, flags)
-	}
+	file, err := openAt(f.Path)
 	if err != nil {
 		failed(f.Path, err)
 		return nil, nil, f.openError(err)
@@ -352,7 +333,7 @@ func (f *File) openPath() (*handle, fs.FileInfo, error) {
 func (f *File) openError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if info, statErr := stat(f.Path + ".deleted"); statErr == nil && sameFile(info, f.id) {
+		if info, statErr := stat(f.Path + ".deleted"); statErr == nil && sameFile(f.Path+".deleted", info, f.id) {
 			return fmt.Errorf("%s: %w: a broker has renamed it to %s.deleted and will soon remove it", f.Display, ErrVanished,
 				filepath.Base(f.Path))
 		}
@@ -364,9 +345,8 @@ func (f *File) openError(err error) error {
 	return fmt.Errorf("%s: %w", f.Display, bareError(err))
 }
 
-func sameFile(info fs.FileInfo, id FileID) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && FileID{uint64(st.Dev), st.Ino} == id
+func sameFile(path string, info fs.FileInfo, id FileID) bool {
+	return inodeOf(path, info).id == id
 }
 
 // bareError takes the operation and the path off an error of package os, where the sentence around it names the file.

@@ -75,7 +75,7 @@ var onlyImporter = []struct {
 	{"golang.org/x/term", []string{"cmd"}, "whether there is a terminal is decided once, in cmd"},
 	{"github.com/olekukonko/", []string{"render"}, "tables are render's"},
 	{"github.com/fatih/color", []string{"render"}, "colour is render's"},
-	{"golang.org/x/sys/unix", []string{"logdir"}, "mappings are logdir's"},
+	{"golang.org/x/sys/", []string{"logdir"}, "mappings are logdir's"},
 	{"github.com/klauspost/compress", []string{"format"}, "codecs are format's, with their bounds"},
 	{"github.com/pierrec/lz4", []string{"format"}, "codecs are format's, with their bounds"},
 	{"github.com/cespare/xxhash", []string{"format"}, "digests are defined beside the layouts that they are of"},
@@ -109,7 +109,7 @@ var (
 // readers may call what opens lists; writers may call what writes lists, and stat what they are about to write.
 var (
 	readers = regexp.MustCompile(`^(logdir|internal|docs)/`)
-	writers = regexp.MustCompile(`^(logdir/archive\.go|cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|` +
+	writers = regexp.MustCompile(`^(logdir/sys_\w+\.go|cmd/output\w*\.go|rebuild/\w+\.go|salvage/\w+\.go|` +
 		`internal/.*|docs/gen/.*)$`)
 )
 
