@@ -1,7 +1,7 @@
 //go:build windows || nommap
 
-// This reader is for systems on which a file that is mapped cannot be truncated or deleted by its broker. The tag nommap
-// forces it elsewhere, for the tests and for file systems that cannot map.
+// This reader is for systems on which a file that is mapped cannot be truncated or deleted by its broker. The tag
+// nommap forces it elsewhere, for the tests and for file systems that cannot map.
 
 package logdir
 
