@@ -73,9 +73,10 @@ type Comparison struct {
 	// Epochs differ from that offset on, though the records are the same.
 	EpochsDiffer   bool
 	EpochsDifferAt int64
-	Truncation     *Truncation
-	State          []StateDifference
-	NotRead        []error
+	// Truncation is nil if there is nothing to cut off, or the leader epochs are not known.
+	Truncation *Truncation
+	State      []StateDifference
+	NotRead    []error
 }
 
 // Range is a range of offsets, inclusive.
@@ -114,11 +115,9 @@ func partitions(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 	defer c.b.stop()
 	c.merge()
 	c.finish()
-	if c.Result == Diverged || c.EpochsDiffer {
-		c.Truncation = truncation(c.A, c.B)
-	}
+	c.Truncation = c.truncation()
 	if opts.State {
-		c.State = compareState(c.A, c.B)
+		c.State = compareState(c.A, c.B, c.missingA.cleaned || c.missingB.cleaned)
 	}
 	c.NotRead = append(c.NotRead, slices.Concat(c.A.unread, c.B.unread)...)
 	return c.Comparison

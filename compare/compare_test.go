@@ -377,3 +377,25 @@ func TestFingerprintsAreStable(t *testing.T) {
 		t.Errorf("%s, want %016x", text, want)
 	}
 }
+
+// Two replicas after an unclean election part where the real broker truncated the one that came back, and are the same
+// afterwards.
+func TestUncleanElection(t *testing.T) {
+	diverged := fixture.Dir(t, "4.4.0/replicas/diverged")
+	truncated := fixture.Dir(t, "4.4.0/replicas/truncated")
+	lines := strings.Fields(string(fixture.Golden(t, "4.4.0/replicas/truncations.csv")))
+	for _, line := range lines[1:] {
+		name, text, _ := strings.Cut(line, ",")
+		c := compareDirs(t, filepath.Join(diverged, "b1", name), filepath.Join(diverged, "b2", name))
+		switch tr := c.Truncation; {
+		case c.Result != Diverged || fmt.Sprint(c.DivergedAt) != text:
+			t.Errorf("%s: %s at offset %d, want %s", name, c.Result, c.DivergedAt, text)
+		case tr == nil || !tr.FollowerIsA || !tr.Cuts || fmt.Sprint(tr.Offset) != text:
+			t.Errorf("%s: %+v, want a cut at %s", name, tr, text)
+		}
+		c = compareDirs(t, filepath.Join(truncated, "b1", name), filepath.Join(truncated, "b2", name))
+		if c.Result != Identical {
+			t.Errorf("%s, truncated: %s", name, c.Result)
+		}
+	}
+}

@@ -16,6 +16,19 @@ type Truncation struct {
 	Cuts bool
 }
 
+// truncation is what comes of a divergence, or of records of one side that the leader of a later epoch never had.
+func (c *Comparison) truncation() *Truncation {
+	switch {
+	case c.Result == Diverged || c.EpochsDiffer:
+		return truncation(c.A, c.B)
+	case c.Result == AAhead || c.Result == BAhead:
+		if t := truncation(c.A, c.B); t != nil && t.Cuts {
+			return t
+		}
+	}
+	return nil
+}
+
 // truncation needs both leader-epoch-checkpoints, else it is nil.
 func truncation(a, b *Log) *Truncation {
 	ea, eb := a.leaderEpochs(), b.leaderEpochs()

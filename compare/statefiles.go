@@ -17,9 +17,10 @@ type StateDifference struct {
 	Contradicts bool
 }
 
-// compareState compares the epochs and the producer snapshots of the same offset.
-func compareState(a, b *Log) []StateDifference {
-	all := compareEpochs(a, b)
+// compareState compares the epochs and the producer snapshots of the same offset. Where the cleaner has been, an epoch
+// begins for a follower with the first of its records that were left.
+func compareState(a, b *Log, cleaned bool) []StateDifference {
+	all := compareEpochs(a, b, cleaned)
 	theirs := map[int64]*logdir.File{}
 	for _, s := range state.ProducerSnapshotsOf(b.Partition.All()) {
 		theirs[s.Offset] = s.File
@@ -33,7 +34,7 @@ func compareState(a, b *Log) []StateDifference {
 }
 
 // compareEpochs compares where the epochs begin that both know, above the later log start.
-func compareEpochs(a, b *Log) []StateDifference {
+func compareEpochs(a, b *Log, cleaned bool) []StateDifference {
 	starts := map[int32]int64{}
 	for _, e := range b.leaderEpochs() {
 		starts[e.Epoch] = e.StartOffset
@@ -45,7 +46,7 @@ func compareEpochs(a, b *Log) []StateDifference {
 		if ok && start != e.StartOffset && max(start, e.StartOffset) > from {
 			all = append(all, StateDifference{File: format.KindLeaderEpochCheckpoint.Info().Name,
 				What: fmt.Sprintf("where leader epoch %d begins", e.Epoch), A: fmt.Sprint(e.StartOffset), B: fmt.Sprint(start),
-				Contradicts: true})
+				Contradicts: !cleaned})
 		}
 	}
 	return all

@@ -19,6 +19,7 @@ var checkOffsetIndex = Check{
 		{"index-inexact", Note, "entries of an offset index that no broker since 4.0.1 writes"},
 		{"index-sparse", Note, "an offset index is empty where others have entries"},
 		{"index-differs-from-rebuild", Note, "an offset index that no interval explains"},
+		{"index-stale", Note, "entries that were left in an index when the log was truncated"},
 		{"log-end-missing", Damage, "a log ends before its indexes do"},
 	},
 	Follow: func(p *partition) follower { return &indexFollower{p: p} },
@@ -82,6 +83,8 @@ func (x *indexFollower) end(seg *segment) {
 	x.slots(seg)
 	violation, bad := x.check.Finish()
 	switch {
+	case bad && x.stale(seg, violation.Slot):
+		return
 	case bad && x.beyond(seg):
 	case bad:
 		x.invalid(seg, violation)

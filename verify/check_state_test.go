@@ -229,6 +229,12 @@ var stateDamage = []struct {
 			"note timeindex-missing 00000000000000000053.timeindex - -",
 			"note leader-epoch-below-start leader-epoch-checkpoint 4 -",
 		}},
+	{"entries left by a truncation", []string{"4.4.0/replicas/diverged/b2"}, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[0], "t1-0"), "put 00000000000000000000.index 184 0000003d0000107b0000003e000010ff")
+	}, []string{"note index-stale t1-0/00000000000000000000.index 184 61-62"}},
+	{"a wrong entry among right ones", []string{"4.4.0/replicas/diverged/b2"}, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[0], "t1-0"), "flip 00000000000000000000.index 175:3")
+	}, []string{"warning index-invalid t1-0/00000000000000000000.index 168 60"}},
 	{"metadata snapshot ahead of the log", []string{"4.4.0/internal/__cluster_metadata-0"},
 		func(t *testing.T, dir []string) {
 			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint 00000000000000000190-0000000001.checkpoint")

@@ -97,6 +97,8 @@ func (x *timeFollower) end(seg *segment) {
 	}
 	violation, bad := x.check.Finish()
 	switch {
+	case bad && x.stale(seg, violation):
+		return
 	case bad && x.beyond(seg):
 	case bad:
 		if violation.Condition == format.IndexTimeNotIncreasing && x.check.Inexact == violation.Slot-1 {

@@ -193,6 +193,7 @@ var traits = map[string]trait{
 	"index-inexact":              ofIndex,
 	"index-sparse":               ofIndex,
 	"index-differs-from-rebuild": ofIndex,
+	"index-stale":                ofIndex,
 
 	"timeindex-invalid":              ofTime,
 	"timeindex-last-entry":           ofTime,
@@ -317,7 +318,7 @@ func indexExplains(cause, effect string) bool {
 	switch cause {
 	case "index-missing", "index-sparse", "index-stray-bytes", "index-inexact", "index-differs-from-rebuild":
 		return effect == "timeindex-differs-from-rebuild" || effect == "timeindex-inexact" && cause == "index-inexact"
-	case "index-invalid", "index-zero-slots":
+	case "index-invalid", "index-zero-slots", "index-stale":
 		return effect == "timeindex-invalid" || effect == "timeindex-differs-from-rebuild"
 	}
 	return false

@@ -103,7 +103,7 @@ func howStopped(dir *logdir.Partition) shutdown {
 		return uncleanShutdown
 	case parent.File(format.KindCleanShutdown) != nil:
 		return cleanShutdown
-	case parent.Listed:
+	case parent.Listed, parent.File(format.KindMetaProperties) != nil:
 		return uncleanShutdown
 	}
 	return unknownShutdown

@@ -34,6 +34,7 @@ type segment struct {
 	unread           bool  // the file could not be read to its end
 	cut              bool  // an index shows that the log once went on after its end
 	witnesses        []Place
+	stale            *Finding // entries of the offset index that a truncation left
 }
 
 // growing reports whether the log has become longer than what was read of it: then a broker writes to it, and that it

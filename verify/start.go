@@ -201,11 +201,19 @@ func lostWords(s *broker.PartitionStart) string {
 // indexRepaired: what the start makes anew without loss is no damage.
 func (p *partition) indexRepaired(f *Finding, s *broker.PartitionStart) {
 	seg, loaded := segmentOfStart(f, s)
-	_, cut := cutIn(f.base, s)
-	if p.shutdown == unknownShutdown || !loaded || !seg.Recovered || cut || s.Failure != nil {
+	cut, isCut := cutIn(f.base, s)
+	if isCut {
+		isCut = slices.ContainsFunc(s.Lost.Ranges, func(r broker.LostRange) bool { return r.File == cut.File })
+	}
+	if p.shutdown == unknownShutdown || !loaded || !seg.Recovered || isCut || s.Failure != nil {
 		return
 	}
 	f.Severity = Warning
+	if f.Code == "txnindex-entry-missing" && f.LastOffset+1 == s.LogEnd {
+		f.Severity = Note
+		f.Message += ", if there are any before the broker starts again: it ended after it had written the marker, and " +
+			"before the index"
+	}
 	f.Message += "; the next start recovers the segment and makes the file anew"
 }
 
