@@ -14,17 +14,15 @@ type Truncation struct {
 	Offset int64
 	// Cuts is false if the leader epochs do not give the divergence away.
 	Cuts bool
+
+	sameEpoch bool // both end in the same epoch, so that either may lead
 }
 
 // truncation is what comes of a divergence, or of records of one side that the leader of a later epoch never had.
 func (c *Comparison) truncation() *Truncation {
-	switch {
-	case c.Result == Diverged || c.EpochsDiffer:
-		return truncation(c.A, c.B)
-	case c.Result == AAhead || c.Result == BAhead:
-		if t := truncation(c.A, c.B); t != nil && t.Cuts {
-			return t
-		}
+	t := truncation(c.A, c.B)
+	if c.Result == Diverged || c.EpochsDiffer || t != nil && t.Cuts && !t.sameEpoch {
+		return t
 	}
 	return nil
 }
@@ -35,7 +33,8 @@ func truncation(a, b *Log) *Truncation {
 	if len(ea) == 0 || len(eb) == 0 {
 		return nil
 	}
-	t := &Truncation{FollowerIsA: ea[len(ea)-1].Epoch <= eb[len(eb)-1].Epoch}
+	lastA, lastB := ea[len(ea)-1].Epoch, eb[len(eb)-1].Epoch
+	t := &Truncation{FollowerIsA: lastA <= lastB, sameEpoch: lastA == lastB}
 	follower, leader := epochCache{ea, a.End}, epochCache{eb, b.End}
 	if !t.FollowerIsA {
 		follower, leader = leader, follower

@@ -101,27 +101,16 @@ func (s *segment) overwritten() bool {
 }
 
 // truncatedHere reports whether the log was truncated where it ends: then the state of the producers was kept, and the
-// leader epochs that began there or later were dropped.
+// leader epochs that began there or later were dropped. Where the segment begins that state was kept before.
 func (s *segment) truncatedHere() bool {
-	if s.nextOffset == s.base || s.part.dir.FileNamed(format.SegmentFileName(s.nextOffset,
-		format.KindProducerSnapshot)) == nil {
+	if s.part.dir.FileNamed(format.SegmentFileName(s.nextOffset, format.KindProducerSnapshot)) == nil {
 		return false
 	}
-	f := s.part.dir.File(format.KindLeaderEpochCheckpoint)
-	if f == nil {
+	epochs := s.part.leaderEpochs()
+	if len(epochs) == 0 || epochs[len(epochs)-1].StartOffset >= s.nextOffset {
 		return false
 	}
-	raw, ok := s.part.readSmall(f)
-	epochs, err := format.DecodeLeaderEpochs(raw)
-	if !ok || err != nil {
-		return false
-	}
-	for _, e := range epochs.Loaded() {
-		if e.StartOffset >= s.nextOffset {
-			return false
-		}
-	}
-	return true
+	return s.nextOffset > s.base || s.part.ledElsewhere(epochs[len(epochs)-1].Epoch)
 }
 
 // stale is like that of the offset index, beside which a time index is written: what was cut off is out of order behind
@@ -129,7 +118,7 @@ func (s *segment) truncatedHere() bool {
 func (x *timeFollower) stale(seg *segment, v format.IndexViolation) bool {
 	logical, slot := x.times.Logical(), v.Slot
 	n := logical.Len() - slot
-	if seg.stale == nil && n < 2 || !seg.room(x.times.Len()-logical.Len()) {
+	if !seg.room(x.times.Len()-logical.Len()) || seg.stale == nil && n < 2 && x.flipped(seg, logical.Entry(slot)) {
 		return false
 	}
 	if v.Condition == format.IndexTimeSkipsBatch {
@@ -143,7 +132,8 @@ func (x *timeFollower) stale(seg *segment, v format.IndexViolation) bool {
 	for i := slot; i < logical.Len(); i++ {
 		e := logical.Entry(i)
 		beyond := e.Offset >= seg.nextOffset
-		if beyond && seg.stale == nil || !beyond && e.Offset > before.Offset && e.TimestampMs > before.TimestampMs {
+		older := seg.stale != nil || e.TimestampMs < seg.maxTimestamp
+		if beyond && !older || !beyond && e.Offset > before.Offset && e.TimestampMs > before.TimestampMs {
 			return false
 		}
 	}
@@ -156,4 +146,25 @@ func (x *timeFollower) stale(seg *segment, v format.IndexViolation) bool {
 		Message: plural(int64(n), "entry at the end is", "entries at the end are") + " not in use: they were left in the " +
 			"file when the log was truncated or recovered"})
 	return true
+}
+
+// flipped reports whether an entry is a right one but for one bit of its offset or timestamp.
+func (x *timeFollower) flipped(seg *segment, e format.TimeEntry) (is bool) {
+	if err := seg.log.View(func(data []byte) error {
+		for bit := range 64 {
+			offset := e.Offset ^ 1<<bit
+			if bit > 31 || offset < seg.base {
+				offset = e.Offset
+			}
+			b, err := format.DecodeBatch(data, int64(x.offsets.Lookup(offset).Position))
+			wrong := b.MaxTimestamp ^ e.TimestampMs
+			if err == nil && b.LastOffset == offset && (wrong == 0 || offset == e.Offset && bits.OnesCount64(uint64(wrong)) == 1) {
+				is = true
+			}
+		}
+		return nil
+	}); err != nil {
+		return true
+	}
+	return is
 }

@@ -96,7 +96,7 @@ func (p *partition) judgeByStart(found []*Finding) {
 		switch {
 		case runs && f.Severity == Note: // it creates topics, and deletes them and segments, all the time
 		case f.Code == "leftover-deleted":
-			onlyCopy(f, s)
+			p.onlyCopy(f, s)
 		case f.Code == "partition-not-assigned" || f.Code == "partition-metadata-missing" || f.Code == "topic-id-differs":
 			strayed(f, s)
 		case f.Code == "index-missing":
@@ -229,21 +229,80 @@ func (p *partition) indexMade(f *Finding, s *broker.PartitionStart) {
 }
 
 // onlyCopy: a file that is to be deleted may hold what is nowhere else, within the log or beyond its end.
-func onlyCopy(f *Finding, s *broker.PartitionStart) {
+func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
 	files := map[string]bool{filepath.Base(f.File): true}
 	for _, r := range f.Related {
 		files[filepath.Base(r.File)] = true
 	}
 	for _, r := range s.Lost.Ranges {
-		if files[r.File] {
-			f.Severity = Damage
-			f.FirstOffset, f.LastOffset = r.First, r.Last
-			f.Message = fmt.Sprintf("the next start deletes %s, and offsets %d to %d are nowhere else", r.File, r.First, r.Last)
-			f.Next = fmt.Sprintf("copy the files of segment %d out of the directory before a broker starts on it",
-				format.ParseFileName(r.File).Base)
+		if !files[r.File] {
+			continue
+		}
+		f.FirstOffset, f.LastOffset = r.First, r.Last
+		if p.cutOff(r) {
+			f.Message = fmt.Sprintf("a follower cut off offsets %d to %d, which were not committed and which the leader of a "+
+				"later epoch does not have", r.First, r.Last)
 			return
 		}
+		f.Severity = Damage
+		f.Message = fmt.Sprintf("the next start deletes %s, and offsets %d to %d are nowhere else", r.File, r.First, r.Last)
+		f.Next = fmt.Sprintf("copy the files of segment %d out of the directory before a broker starts on it",
+			format.ParseFileName(r.File).Base)
+		return
 	}
+}
+
+// cutOff reports whether replication took the offsets of a file away: none of them was committed, and a later leader
+// epoch begins below them, or another broker leads in one.
+func (p *partition) cutOff(r broker.LostRange) bool {
+	_, mark, ok := p.entry(format.KindReplicationOffsetCheckpoint)
+	file := p.dir.FileNamed(r.File)
+	if !ok || mark.Offset > r.First || file == nil {
+		return false
+	}
+	later := false
+	_ = file.View(func(data []byte) error {
+		b, err := format.DecodeBatch(data, 0)
+		later = err == nil && !b.Legacy() && (p.ledElsewhere(b.LeaderEpoch) || p.epochBelow(r.First, b.LeaderEpoch))
+		return nil
+	})
+	return later
+}
+
+// ledElsewhere reports whether the metadata of the cluster says that another broker leads the partition, in a later
+// epoch.
+func (p *partition) ledElsewhere(epoch int32) bool {
+	settings := p.driver.settings(p.dir.Parent)
+	if settings.Image == nil || !settings.HasNodeID {
+		return false
+	}
+	topic := settings.Image.Topic(p.dir.Topic)
+	if topic == nil || topic.Partitions[p.dir.Partition] == nil {
+		return false
+	}
+	now := topic.Partitions[p.dir.Partition]
+	return now.Leader != settings.NodeID && now.LeaderEpoch > epoch
+}
+
+// epochBelow reports whether a leader epoch above the given one begins at or below an offset.
+func (p *partition) epochBelow(offset int64, epoch int32) bool {
+	return slices.ContainsFunc(p.leaderEpochs(), func(e format.EpochEntry) bool {
+		return e.Epoch > epoch && e.StartOffset <= offset
+	})
+}
+
+// leaderEpochs are those that a broker loads, none if they cannot be read.
+func (p *partition) leaderEpochs() []format.EpochEntry {
+	f := p.dir.File(format.KindLeaderEpochCheckpoint)
+	if f == nil {
+		return nil
+	}
+	raw, ok := p.readSmall(f)
+	epochs, err := format.DecodeLeaderEpochs(raw)
+	if !ok || err != nil {
+		return nil
+	}
+	return epochs.Loaded()
 }
 
 // strayed: a partition that is set aside is lost to those who read it, if there is anything in it.
