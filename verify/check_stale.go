@@ -35,9 +35,9 @@ func (x *indexFollower) stale(seg *segment, slot int) (is bool) {
 	seg.stale = x.p.found(seg, Finding{Code: "index-stale", logPos: -1,
 		Place: Place{File: x.file, Pos: logical.Position(slot), Len: int64(n) * offsetSlot,
 			FirstOffset: min(first.Offset, last.Offset), LastOffset: max(first.Offset, last.Offset)},
-		Message: fmt.Sprintf("%s not in use: they were left in the file when the log was truncated, as a follower's is after "+
-			"an election, or recovered; a broker knows how many entries it uses, and a start after an unclean stop makes the "+
-			"file anew", plural(int64(n), "entry at the end is", "entries at the end are"))})
+		Message: fmt.Sprintf("%s not in use: they were left in the file when the log was truncated, as a follower's is "+
+			"after an election, or recovered; a broker knows how many entries it uses, and a start after an unclean stop makes "+
+			"the file anew", plural(int64(n), "entry at the end is", "entries at the end are"))})
 	return true
 }
 
@@ -158,9 +158,8 @@ func (x *timeFollower) flipped(seg *segment, e format.TimeEntry) (is bool) {
 			}
 			b, err := format.DecodeBatch(data, int64(x.offsets.Lookup(offset).Position))
 			wrong := b.MaxTimestamp ^ e.TimestampMs
-			if err == nil && b.LastOffset == offset && (wrong == 0 || offset == e.Offset && bits.OnesCount64(uint64(wrong)) == 1) {
-				is = true
-			}
+			oneBit := offset == e.Offset && bits.OnesCount64(uint64(wrong)) == 1
+			is = is || err == nil && b.LastOffset == offset && (wrong == 0 || oneBit)
 		}
 		return nil
 	}); err != nil {
