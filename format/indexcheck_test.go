@@ -43,7 +43,8 @@ func checkTimes(x format.TimeIndex, offsets format.OffsetIndex, batches []format
 	return c, v
 }
 
-// TestHealthyIndexesAreSound: no index that a broker of any version wrote breaks a condition.
+// TestHealthyIndexesAreSound: no index that a broker of any version wrote breaks a condition, but for what a follower
+// leaves behind the entries in use when it truncates its log.
 func TestHealthyIndexesAreSound(t *testing.T) {
 	seen, exact, later, earlier := 0, 0, 0, 0
 	exists := map[string]bool{}
@@ -51,6 +52,9 @@ func TestHealthyIndexesAreSound(t *testing.T) {
 		exists[name] = true
 	}
 	for _, name := range fixture.Files(t, ".log") {
+		if strings.Contains(name, "replicas/truncated/b1/") {
+			continue
+		}
 		stem := strings.TrimSuffix(name, ".log")
 		base := baseOf(t, name)
 		batches := refs(data(t, name), base)
