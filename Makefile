@@ -35,12 +35,15 @@ install: build ## install the binary, man pages and shell completions below PREF
 	./kseg completion zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kseg"
 	./kseg completion fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kseg.fish"
 
+# goreleaser wants to see where a release would go, which a clone from anywhere does not tell.
 release-check: ## build every target of a release, and check .goreleaser.yaml
 	@for target in $(TARGETS); do \
 	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} \
 	    $(GO) build -trimpath -ldflags "-s -w" -o /dev/null .; done
 	GOOS=windows $(GO) vet $(WINDOWS_PKGS)
-	@if $(GO) run $(GORELEASER) --version >/dev/null 2>&1; then set -x; $(GO) run $(GORELEASER) check; \
+	@if $(GO) run $(GORELEASER) --version >/dev/null 2>&1; then \
+	  repo=$$(mktemp -d); trap 'rm -rf "$$repo"' EXIT; cp .goreleaser.yaml "$$repo"; cd "$$repo"; \
+	  git init -q; git remote add origin https://github.com/kseg/kseg.git; $(GO) run $(GORELEASER) check; \
 	else echo "goreleaser: skipped, $(GORELEASER) can't be fetched from here"; fi
 
 test: ## run all tests
