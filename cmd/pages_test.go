@@ -136,7 +136,8 @@ func TestFleetExamplesRun(t *testing.T) {
 		t.Errorf("the report ends with %d:\n%s", code, out)
 	}
 
-	play := regexp.MustCompile(`ansible\.builtin\.shell: (.*)`).FindAllStringSubmatch(readExample(t, "verify-fleet.yml"), -1)
+	play := regexp.MustCompile(`ansible\.builtin\.shell: (.*)`).FindAllStringSubmatch(readExample(t,
+		"verify-fleet.yml"), -1)
 	for _, broker := range []string{"broker1", "broker2"} {
 		line := strings.ReplaceAll(play[0][1], "{{ log_dirs }}", broker+"/*")
 		line = strings.ReplaceAll(line, "/tmp/kseg-report", "reports/"+broker)
