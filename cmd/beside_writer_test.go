@@ -74,7 +74,6 @@ func keepChanging(dir string) {
 // Beside a process that takes bytes, files and directories away while they are read no verb fails: the exit code is one
 // of the three that there are for data.
 func TestEveryVerbBesideAWriter(t *testing.T) {
-	fixture.InMemory(t)
 	dir, twin := fixture.Dir(t, "4.4.0/transactions"), fixture.Dir(t, "4.4.0/transactions")
 	writer := exec.Command(os.Args[0])
 	writer.Env = append(os.Environ(), restless+"="+dir)

@@ -14,7 +14,8 @@ import (
 )
 
 // addCompletions tells the shell's completion what the flags of a command and of those below it can be: the names of an
-// enum, the codes of findings, the topics, partitions and segments that the operands hold.
+// enum, the codes of findings, the topics, partitions and segments that the operands hold. Cobra keeps them for as long
+// as the process lives, and with them all commands, so this is only for a process that completes.
 func (env *Env) addCompletions(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if complete := env.flagCompletion(f); complete != nil {

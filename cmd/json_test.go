@@ -16,7 +16,7 @@ import (
 func TestDumpJSONFitsTheSchema(t *testing.T) {
 	flags := [][]string{{"--records"}, {"--records", "--payload", "redacted", "--decode", "none"}, {}}
 	for i, name := range logDirs(t) {
-		args := append([]string{"dump", "-o", "json", fixture.Dir(t, name)}, flags[i%len(flags)]...)
+		args := append([]string{"dump", "-o", "json", fixture.View(t, name)}, flags[i%len(flags)]...)
 		var stdout bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &stdout, io.Discard); code > codeFound {
 			t.Errorf("%s: exit code %d", name, code)
@@ -62,7 +62,7 @@ func TestRetentionJSONFitsTheSchema(t *testing.T) {
 			continue // the metadata log alone, which retention leaves to KRaft
 		}
 		var stdout, stderr bytes.Buffer
-		args := []string{"retention", "-o", "json", fixture.Dir(t, name), "--retention-bytes", "5000"}
+		args := []string{"retention", "-o", "json", fixture.View(t, name), "--retention-bytes", "5000"}
 		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK || stdout.Len() == 0 {
 			t.Errorf("%s: exit code %d, %s", name, code, &stderr)
 		}
@@ -86,7 +86,7 @@ func TestPredictJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 	for _, name := range logDirs(t) {
-		check(fixture.Dir(t, name), "--files", "--rate", "100MB/s")
+		check(fixture.View(t, name), "--files", "--rate", "100MB/s")
 	}
 	for _, r := range fixture.Recipes(t) {
 		check(fixture.Damaged(t, r.Name))
@@ -98,7 +98,7 @@ func TestCompactionJSONFitsTheSchema(t *testing.T) {
 	for _, name := range []string{"4.4.0/compacted", "4.4.0/internal", "4.4.0/logdirs/killed/data1",
 		"4.4.0/transactions"} {
 		var stdout, stderr bytes.Buffer
-		args := []string{"compaction", "-o", "json", fixture.Dir(t, name), "--cleaned-to", "-1", "--keys", "--key", "k7"}
+		args := []string{"compaction", "-o", "json", fixture.View(t, name), "--cleaned-to", "-1", "--keys", "--key", "k7"}
 		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK || stdout.Len() == 0 {
 			t.Errorf("%s: exit code %d, %s", name, code, &stderr)
 		}
@@ -121,7 +121,7 @@ func TestVerifyJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 	for _, name := range logDirs(t) {
-		check(fixture.Dir(t, name))
+		check(fixture.View(t, name))
 	}
 	for _, r := range fixture.Recipes(t) {
 		check(fixture.Damaged(t, r.Name))
@@ -133,7 +133,7 @@ func TestMetadataJSONFitsTheSchema(t *testing.T) {
 	for _, name := range []string{"4.4.0/internal", "4.4.0/logdirs/clean/meta"} {
 		for _, flags := range [][]string{nil, {"--diff", "0,end"}, {"--check"}} {
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"metadata", "-o", "json", fixture.Dir(t, name)}, flags...)
+			args := append([]string{"metadata", "-o", "json", fixture.View(t, name)}, flags...)
 			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound &&
 				!strings.Contains(stderr.String(), "no snapshot") {
 				t.Errorf("%s %q: exit code %d, %s", name, flags, code, &stderr)
@@ -151,7 +151,7 @@ func TestGroupsJSONFitsTheSchema(t *testing.T) {
 		"3.7.2/transactions"} {
 		for _, flags := range [][]string{nil, {"--history"}} {
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"groups", "-o", "json", fixture.Dir(t, name)}, flags...)
+			args := append([]string{"groups", "-o", "json", fixture.View(t, name)}, flags...)
 			if code := Main(args, strings.NewReader(""), &stdout, &stderr); code > codeFound {
 				t.Errorf("%s %q: exit code %d, %s", name, flags, code, &stderr)
 			}
@@ -173,7 +173,7 @@ func TestTxnJSONFitsTheSchema(t *testing.T) {
 		}
 	}
 	for _, name := range logDirs(t) {
-		dir := fixture.Dir(t, name)
+		dir := fixture.View(t, name)
 		check(dir)
 		check(dir, "--all")
 		check(dir, "--producers")

@@ -17,7 +17,7 @@ func TestLsJSONFitsTheSchema(t *testing.T) {
 	for i, name := range logDirs(t) {
 		by := []string{"topic", "partition", "segment"}[i%3]
 		var stdout, stderr bytes.Buffer
-		args := []string{"ls", "-o", "json", "--by", by, fixture.Dir(t, name)}
+		args := []string{"ls", "-o", "json", "--by", by, fixture.View(t, name)}
 		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != codeOK {
 			t.Errorf("%s: exit code %d, %s", name, code, &stderr)
 		}
@@ -45,7 +45,7 @@ func TestLsCountsWhatDumpPrints(t *testing.T) {
 		return n
 	}
 	for _, name := range logDirs(t) {
-		dir := fixture.Dir(t, name)
+		dir := fixture.View(t, name)
 		// A filter that passes all makes dump read every record.
 		want := count(run("dump", "--count", "--from-time=-10", dir))
 		for _, pattern := range []string{"*.checkpoint", "*/*.checkpoint"} {

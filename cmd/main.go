@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 	root := newRootCommand(env)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		env.addCompletions(root)
+	}
 	ran, err := root.ExecuteContextC(ctx)
 	return env.finish(ran, err, ctx.Err() != nil)
 }
@@ -105,6 +109,5 @@ whole log directory. It needs no broker, opens everything read-only and writes n
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newTopicCommands()...)
 	root.SetHelpCommand(newHelpCommand(env))
-	env.addCompletions(root)
 	return root
 }

@@ -137,6 +137,7 @@ func run(ts *testscript.TestScript, command string, args []string) (code int) {
 func treeState(ts *testscript.TestScript) map[string]string {
 	work := ts.Getenv("WORK")
 	states := map[string]string{}
+	buffer := make([]byte, 64<<10)
 	ts.Check(filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -153,7 +154,7 @@ func treeState(ts *testscript.TestScript) map[string]string {
 			state = "" // $TMPDIR: temporary files may come there, if they go again
 		}
 		if info.Mode().IsRegular() {
-			sum, err := fileSum(path)
+			sum, err := fileSum(path, buffer)
 			if err != nil {
 				return err
 			}
@@ -166,7 +167,7 @@ func treeState(ts *testscript.TestScript) map[string]string {
 }
 
 // fileSum hashes a file; one without read permission has only its metadata.
-func fileSum(path string) (sum string, err error) {
+func fileSum(path string, buffer []byte) (sum string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return "", nil
@@ -176,7 +177,7 @@ func fileSum(path string) (sum string, err error) {
 	}
 	defer f.Close()
 	hash := sha256.New()
-	_, err = io.Copy(hash, f)
+	_, err = io.CopyBuffer(hash, struct{ io.Reader }{f}, buffer)
 	return string(hash.Sum(nil)), err
 }
 

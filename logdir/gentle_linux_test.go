@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kseg/internal/fixture"
 )
 
 func TestGentleReadsNoFasterThanItMay(t *testing.T) {
@@ -74,6 +76,7 @@ func evict(t *testing.T, f *File) {
 }
 
 func TestGentleLeavesThePageCacheAsItWas(t *testing.T) {
+	fixture.OnDisk(t)
 	const size = 2<<20 + 100
 	f := openFile(t, make([]byte, size))
 	evict(t, f)
@@ -112,6 +115,7 @@ func TestGentleLeavesThePageCacheAsItWas(t *testing.T) {
 }
 
 func TestPrepareBringsPagesIn(t *testing.T) {
+	fixture.OnDisk(t)
 	f := openFile(t, make([]byte, 1<<20))
 	evict(t, f)
 	must(t, f.View(func(b []byte) error {

@@ -53,7 +53,6 @@ func TestNoAllocationPerBatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds, and a minute with the race detector")
 	}
-	fixture.InMemory(t)
 	small, large := fixture.BigLog(t, t.TempDir(), 1<<20, 1), fixture.BigLog(t, t.TempDir(), 3<<20, 1)
 	rebuild := func(file string) {
 		if _, _, err := rebuildInto(t, Options{Dir: t.TempDir(), Interval: new(int64(1 << 30)), Jobs: 1}, file); err != nil {

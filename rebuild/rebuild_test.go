@@ -66,7 +66,6 @@ var sameLogs = map[string]string{"seg-1-0": "seg-4096-0", "seg-1048576-0": "seg-
 
 // What LogSegment.recover writes for the partitions of all versions is written byte for byte, and no file more.
 func TestRebuiltFilesEqualRecovery(t *testing.T) {
-	fixture.InMemory(t)
 	goldens := map[string][]string{}
 	for _, suffix := range []string{"index", "timeindex", "txnindex"} {
 		goldens[suffix] = fixture.Goldens(t, "."+suffix)
@@ -268,7 +267,6 @@ func digits(data []byte, there bool) string {
 // up with an exception nothing is written; but what a broker does about an InvalidOffsetException, emptying the
 // segment, is done.
 func TestRecoveryOfDamage(t *testing.T) {
-	fixture.InMemory(t)
 	frozen := frozenRecovery(t)
 	seen := map[Outcome]int{}
 	for _, src := range damagedPartitions(t) {
@@ -369,7 +367,6 @@ func snapshotPartitions(t *testing.T) []string {
 
 // The snapshots that are written are those that a broker has after it has recovered a whole partition.
 func TestSnapshotsOfRecovery(t *testing.T) {
-	fixture.InMemory(t)
 	text, err := os.ReadFile(filepath.Join("testdata", "snapshots.txt"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 // What was salvaged is loaded by a real broker's classes, after a clean stop and after another one, with the log end
 // that was told and without a change to any log: all damaged partitions of the collection, and random ones.
 func TestOracleLoad(t *testing.T) {
-	fixture.InMemory(t)
 	java := fixture.CompileJava(t, filepath.Join("oracle", "Load.java"))
 	var dirs, want []string
 	add := func(opts Options, paths ...string) {

@@ -162,7 +162,6 @@ func check(t *testing.T, healthy, out string, res *Salvaged, copies ...string) {
 
 // From every damaged partition of the collection every intact batch is saved.
 func TestDamagedPartitions(t *testing.T) {
-	fixture.InMemory(t)
 	for _, r := range sampledRecipes(t) {
 		t.Run(r.Name, func(t *testing.T) {
 			dir := fixture.Damaged(t, r.Name)
@@ -243,7 +242,6 @@ var bases = []string{"4.4.0/damage-base/plain/orders-0", "4.4.0/damage-base/zipp
 	"4.4.0/damage-base/txn/orders-0", "4.4.0/transactions/ledger-0"}
 
 func TestRandomMutations(t *testing.T) {
-	fixture.InMemory(t)
 	for seed := range mutations {
 		if !fixture.Sampled(seed, 4) {
 			continue
@@ -260,7 +258,6 @@ func TestRandomMutations(t *testing.T) {
 
 // Two copies with different batches damaged give every record back.
 func TestTwoCopies(t *testing.T) {
-	fixture.InMemory(t)
 	for seed := range mutations / 6 {
 		if !fixture.Sampled(seed, 4) {
 			continue
