@@ -36,19 +36,36 @@ func loadMetadata(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	return l.result(err)
 }
 
-const checkpointSuffix = ".checkpoint"
+const (
+	upToMagic        = 17 // bytes of a batch up to its magic
+	checkpointSuffix = ".checkpoint"
+	partSuffix       = ".part"
+)
+
+// snapshotName reads the name of a snapshot, or of a part of one, as Snapshots.parse does: by its places. is is false
+// for other files; a name that only ends like one is an error, which keeps a node from starting.
+func snapshotName(name string) (end format.FileName, leftover, is bool, err error) {
+	plain, deleted := strings.CutSuffix(name, deletedSuffix)
+	plain, partial := strings.CutSuffix(plain, partSuffix)
+	if !strings.HasSuffix(plain, checkpointSuffix) {
+		return end, false, false, nil
+	}
+	if n := format.ParseFileName(plain); n.HasBase && n.Kind == format.KindCheckpoint {
+		return n, deleted || partial, true, nil
+	}
+	return end, false, true, stops(name, "the name ends like that of a snapshot, and has no offset and epoch")
+}
 
 // recoverSnapshots removes unfinished and old snapshots, and begins the log anew after one that is ahead of it.
 func (l *loader) recoverSnapshots() error {
 	var kept []format.FileName
 	var gone []string
-	for _, name := range l.dir.names() {
-		plain, deleted := strings.CutSuffix(name, deletedSuffix)
-		plain, partial := strings.CutSuffix(plain, ".part")
-		n := format.ParseFileName(plain)
-		switch {
-		case !strings.HasSuffix(plain, checkpointSuffix) || !n.HasBase:
-		case deleted || partial || n.Base < l.logStart:
+	for _, name := range append(l.dir.names(), l.dir.dir.Subdirs...) {
+		switch n, leftover, is, err := snapshotName(name); {
+		case err != nil:
+			return err
+		case !is:
+		case leftover || n.Base < l.logStart:
 			gone = append(gone, name)
 		default:
 			kept = append(kept, n)
@@ -69,10 +86,43 @@ func (l *loader) recoverSnapshots() error {
 	}
 	newest := kept[len(kept)-1]
 	epoch, _ := l.epochs.latest()
-	if newest.Epoch < epoch || newest.Epoch == epoch && newest.Base <= l.logEnd {
-		return nil
+	if newest.Epoch > epoch || newest.Epoch == epoch && newest.Base > l.logEnd {
+		if err := l.beginAt(newest, kept); err != nil {
+			return err
+		}
 	}
-	return l.beginAt(newest, kept)
+	return l.readSnapshot(newest.Raw)
+}
+
+// readSnapshot is what a node reads of the newest snapshot (RecordsIterator): what is left of a batch at its end is
+// passed over, anything else that is no sound batch keeps it from starting.
+func (l *loader) readSnapshot(name string) error {
+	f := l.dir.files[name]
+	if f == nil {
+		return stops(name, "the snapshot is a directory")
+	}
+	l.snapshot = f.src
+	return l.view(f, f.size, func(data []byte) error {
+		if n := len(data); n > 0 && n < upToMagic {
+			return stops(name, "the snapshot has %d bytes, too few for a batch", n)
+		}
+		w := walker{s: &segment{l: l}, log: data}
+		for w.next() {
+			switch b := &w.batch; {
+			case b.Legacy():
+				return stops(name, "the snapshot has a batch of magic %d at byte %d", b.Magic, b.Pos)
+			case !b.Valid():
+				return stops(name, "the checksum of the snapshot's batch at byte %d does not match", b.Pos)
+			}
+		}
+		if w.err != nil {
+			return stops(name, "%w", w.err)
+		}
+		if at := w.pos + upToMagic - 1; at < int64(len(data)) && data[at] > 2 {
+			return stops(name, "the snapshot has no batch at byte %d: its magic would be %d", w.pos, data[at])
+		}
+		return nil
+	})
 }
 
 // beginAt is truncateFullyAndStartAt, and forgets the older snapshots.

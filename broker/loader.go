@@ -51,6 +51,8 @@ type Loaded struct {
 	Lost                            Loss
 	// Unstable: a transaction is open, so that the log is read once more when it has been loaded.
 	Unstable bool
+
+	snapshot *logdir.File // of a metadata log, the one that a node begins with
 }
 
 // LoadedSegment is a segment as it is loaded.
@@ -74,6 +76,7 @@ type loader struct {
 
 	logStart, logEnd, recoveryPoint int64
 	unstable                        bool
+	snapshot                        *logdir.File
 	oddMagic                        *Failure // of the first batch of an unknown magic that recovery has kept
 }
 
@@ -90,7 +93,7 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 // result makes the answer of how far the loader came.
 func (l *loader) result(err error) (*Loaded, error) {
 	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts,
-		BytesRead: l.bytesRead, Unstable: l.unstable}
+		BytesRead: l.bytesRead, Unstable: l.unstable, snapshot: l.snapshot}
 	if err != nil && !errors.As(asFailure(err, ""), &out.Failure) {
 		return nil, err
 	}

@@ -55,8 +55,8 @@ func (b *Start) StopsAt(dir *logdir.LogDir, kind format.Kind) bool {
 const unformatted = "there is no such file; a broker does not start with a log directory that kafka-storage.sh has " +
 	"not formatted"
 
-// Empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
-func (b *Start) Empty(dir string) {
+// empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
+func (b *Start) empty(dir string) {
 	if slices.ContainsFunc(b.Dirs, (*DirStart).kraft) {
 		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk mounted?")
 	}
@@ -79,8 +79,8 @@ func (b *Start) checkDirProperties(d *DirStart, others bool) {
 		b.stop(file, "it has no node.id")
 	case m.ClusterID == "":
 		b.stop(file, "it has no cluster.id")
-	case b.opts.NodeID != nil && *b.opts.NodeID != m.NodeID:
-		b.stop(file, fmt.Sprintf("node.id is %d, and %d in server.properties", m.NodeID, *b.opts.NodeID))
+	case b.opts.Server.node() != nil && *b.opts.Server.node() != m.NodeID:
+		b.stop(file, fmt.Sprintf("node.id is %d, and %d in server.properties", m.NodeID, *b.opts.Server.node()))
 	case m.HasDirectoryID && reservedID(m.DirectoryID):
 		b.stop(file, "directory.id is one that Kafka keeps for itself")
 	}

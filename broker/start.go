@@ -20,10 +20,12 @@ type StartOptions struct {
 	Clean                   *bool
 	RecoveryPoint, LogStart *int64
 	Edits                   []Edit
-	NodeID                  *int32 // by server.properties
-	NowMs                   int64
-	MaxBatchBytes           int64
-	Jobs                    int
+	Server                  *Server // nil: no server.properties is known
+	// Empty are directories with nothing in them that were given as log directories.
+	Empty         []string
+	NowMs         int64
+	MaxBatchBytes int64
+	Jobs          int
 	// Settings are those of the broker that a log directory (nil: unknown) belongs to.
 	Settings func(dir *logdir.LogDir) *state.Settings
 	Progress func(bytes int64)
@@ -42,6 +44,14 @@ type Start struct {
 	// Voters are the controllers of the quorum; 0 if that is not known. What one of several lacks it fetches from the
 	// others.
 	Voters int
+	// Unplaced is why it is not known which partitions the metadata place here, a sentence; "" if that is known.
+	Unplaced string
+	// Forgotten: the metadata log is gone, and the node, being all of the quorum, begins a new one.
+	Forgotten bool
+	// Notes are sentences about log directories that are not among Dirs, or that the broker does not look at.
+	Notes []string
+	// Unread are files of the metadata log that could not be read from the disk.
+	Unread []logdir.Problem
 
 	opts  *StartOptions
 	image *state.Image // as it is after the start; nil: unknown
@@ -123,13 +133,23 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 	}
 	b.checkProperties()
 	b.checkNames(metadata)
+	b.checkBootstrap()
 	for _, d := range b.Dirs {
 		d.checkCheckpoints()
 	}
-	if metadata == nil {
-		return b, nil
+	if len(b.Dirs) > 0 {
+		for _, dir := range opts.Empty {
+			b.empty(dir)
+		}
 	}
-	return b, b.loadQuorum(metadata)
+	b.checkServer()
+	if metadata != nil {
+		if err := b.loadQuorum(metadata); err != nil || b.Metadata != nil {
+			return b, err
+		}
+	}
+	b.lackMetadata()
+	return b, nil
 }
 
 // loadQuorum loads the metadata log, and finds what is left of the metadata.
@@ -145,24 +165,37 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	if b.Metadata.Err != nil {
 		return fmt.Errorf("%s: %w", p.Display, b.Metadata.Err)
 	}
-	b.voters(p)
+	b.readQuorumState(p)
 	if f := b.Metadata.Failure; f != nil {
 		b.stop(p.Display, f.Error())
 		return nil
 	}
 	before, err := state.ReadImage(p)
 	if err != nil {
-		return nil //nolint:nilerr // an empty log has no metadata
+		before = nil // an empty log has no metadata
 	}
-	b.image = before
-	if end := b.Metadata.LogEnd; len(b.Metadata.Lost.Ranges) > 0 {
-		if b.image, err = state.FoldImage(p, state.FoldOptions{Before: &end}); err != nil {
-			b.image = nil
-			return nil //nolint:nilerr // nothing is left
-		}
+	if b.image, err = b.imageAfter(p, before); err != nil || b.image == nil {
+		return nil //nolint:nilerr // nothing is left
+	}
+	if before != nil && b.image != before {
 		b.vanish(before)
 	}
 	return nil
+}
+
+// imageAfter is what the start leaves of the metadata: the newest snapshot, as far as it can be read, and the log after
+// it.
+func (b *Start) imageAfter(p *logdir.Partition, before *state.Image) (*state.Image, error) {
+	from := b.Metadata.snapshot
+	lost := len(b.Metadata.Lost.Ranges) > 0
+	if !lost && before != nil && before.From == from {
+		return before, nil
+	}
+	options := state.FoldOptions{From: from, Fresh: from == nil, Torn: true}
+	if end := b.Metadata.LogEnd; lost {
+		options.Before = &end
+	}
+	return state.FoldImage(p, options)
 }
 
 // vanish lists the topics that the metadata have lost: those that they knew before, and those of partitions here, since
@@ -188,16 +221,26 @@ func (b *Start) vanish(before *state.Image) {
 	slices.Sort(b.Vanished)
 }
 
-func (b *Start) voters(p *logdir.Partition) {
+// readQuorumState finds the voters. A node does not start with a file that it cannot read.
+func (b *Start) readQuorumState(p *logdir.Partition) {
+	const name = "quorum-state"
+	if slices.Contains(p.Subdirs, name) {
+		b.stop(p.Display+"/"+name, "it is a directory")
+	}
 	f := p.File(format.KindQuorumState)
 	if f == nil {
 		return
 	}
-	if raw, err := f.ReadSmall(); err == nil {
-		if q, err := format.DecodeQuorumState(raw); err == nil {
-			b.Voters = len(q.Voters)
-		}
+	raw, err := f.ReadSmall()
+	if err != nil {
+		b.Unread = append(b.Unread, logdir.Problem{Display: f.Display, Err: err})
+		return
 	}
+	q, err := format.DecodeQuorumState(raw)
+	if err != nil {
+		b.stop(f.Display, err.Error())
+	}
+	b.Voters = len(q.Voters)
 }
 
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.

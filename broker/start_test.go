@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
 	"kseg/state"
@@ -17,6 +18,12 @@ import (
 
 // predictDirs plays through the start of one broker.
 func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionStart) {
+	t.Helper()
+	return predictWith(t, "", dirs...)
+}
+
+// predictWith plays through the start of one broker with a server.properties, if that is not empty.
+func predictWith(t *testing.T, server string, dirs ...string) (*Start, map[string]*PartitionStart) {
 	t.Helper()
 	set, err := logdir.Open(dirs, logdir.Options{})
 	if err != nil {
@@ -28,9 +35,15 @@ func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionSta
 	if len(groups) != 1 {
 		t.Fatalf("%d brokers", len(groups))
 	}
-	start, err := NewStart(groups[0], &cluster.Dirs, &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20,
-		Jobs:     2,
-		Settings: cluster.Settings})
+	options := &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20, Jobs: 2, Settings: cluster.Settings}
+	if server != "" {
+		properties, err := format.DecodeProperties([]byte(server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Server = ParseServer(properties)
+	}
+	start, err := NewStart(groups[0], &cluster.Dirs, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +75,8 @@ func TestStartAfterKill(t *testing.T) {
 	for name, want := range map[string]string{
 		"doomed-1.1b66cfef9dd94713bf657c8936f9f1ab-delete": "0 0 1",
 		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete": "0 0 1",
-		"__transaction_state-0":                            "0 20 1", "__consumer_offsets-0": "0 1 1", "prices-0": "0 109 3",
+		"__transaction_state-0":                            "0 20 1", "__consumer_offsets-0": "0 1 1",
+		"prices-0":    "0 109 3",
 		"audit-log-0": "30 240 1",
 		"inventory-1": "0 95 2", "a.b_c-d-0": "0 240 1", "prices-1": "0 131 4", "__consumer_offsets-1": "0 0 1",
 		"inventory-2": "0 76 2",
@@ -94,11 +108,17 @@ var whatKeeps = []struct {
 	{"the remote index cache", func(t *testing.T, root string) { mkdir(t, root, "data2/remote-log-index-cache") }, ""},
 	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") },
 		"data2/meta.properties: it has no node.id"},
-	{"NUL bytes", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120)) },
+	{"NUL bytes", func(t *testing.T, root string) {
+		write(t, root, "data2/meta.properties", strings.Repeat("\x00",
+			120))
+	},
 		"data2/meta.properties: it has no node.id"},
 	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") },
 		"data1/meta.properties: there is no such file"},
-	{"no meta.properties of the metadata log", func(t *testing.T, root string) { remove(t, root, "meta/meta.properties") },
+	{"no meta.properties of the metadata log", func(t *testing.T, root string) {
+		remove(t, root,
+			"meta/meta.properties")
+	},
 		"meta/meta.properties: there is no such file"},
 	{"a directory id twice", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n"+
@@ -129,8 +149,83 @@ var whatKeeps = []struct {
 			t.Fatal(err)
 		}
 	}, "has magic 6"},
-	{"garbage for a topic id", func(t *testing.T, root string) { write(t, root, "data1/prices-0/partition.metadata", "") },
+	{"an empty quorum-state", func(t *testing.T, root string) { write(t, root, metadataDir+"quorum-state", "") },
+		"quorum-state: "},
+	{"a quorum-state of a version to come", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"quorum-state", `{"leaderId":1,"leaderEpoch":1,"votedId":-1,"data_version":9}`)
+	}, "quorum-state: "},
+	{"a directory for a quorum-state", func(t *testing.T, root string) {
+		remove(t, root, metadataDir+"quorum-state")
+		mkdir(t, root, metadataDir+"quorum-state")
+	}, "quorum-state: it is a directory"},
+	{"an old quorum-state", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"quorum-state", `{"leaderId":-1,"leaderEpoch":0,"votedId":-1,`+
+			`"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}`)
+	}, ""},
+	{"no quorum-state", func(t *testing.T, root string) { remove(t, root, metadataDir+"quorum-state") }, ""},
+	{"garbage for a snapshot", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", strings.Repeat("garbage ", 10))
+	}, "its magic would be"},
+	{"a bit of a snapshot", func(t *testing.T, root string) {
+		flip(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", 200)
+	}, "the checksum of the snapshot's batch"},
+	{"a newer snapshot of one byte", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"00000000000000000150-0000000001.checkpoint", "x")
+	}, "too few for a batch"},
+	{"an empty snapshot", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", "")
+	}, ""},
+	{"a snapshot without its end", func(t *testing.T, root string) {
+		shorten(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", 10)
+	}, ""},
+	{"part of a snapshot", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"00000000000000000050-0000000001.checkpoint.part", "x")
+	}, ""},
+	{"a snapshot with a short name", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"150-3.checkpoint",
+			"")
+	},
+		"150-3.checkpoint: the name ends like that of a snapshot"},
+	{"a directory with a snapshot's name", func(t *testing.T, root string) {
+		mkdir(t, root, metadataDir+"00000000000000000150-0000000003.checkpoint")
+	}, "the snapshot is a directory"},
+	{"a file with the name of the metadata log", func(t *testing.T, root string) {
+		remove(t, root, metadataDir)
+		write(t, root, "meta/__cluster_metadata-0", "x")
+	}, "meta/__cluster_metadata-0: the directory of the metadata log is a file"},
+	{"garbage for a bootstrap.checkpoint", func(t *testing.T, root string) {
+		write(t, root, "meta/bootstrap.checkpoint",
+			"x")
+	},
+		"it has no record of the metadata.version"},
+	{"garbage for a topic id", func(t *testing.T, root string) {
+		write(t, root, "data1/prices-0/partition.metadata",
+			"")
+	},
 		"prices-0/partition.metadata: "},
+}
+
+const metadataDir = "meta/__cluster_metadata-0/"
+
+// flip changes a bit.
+func flip(t *testing.T, root, name string, at int) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[at] ^= 4
+	write(t, root, name, string(raw))
+}
+
+// shorten takes bytes from the end of a file.
+func shorten(t *testing.T, root, name string, n int) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, name, string(raw[:len(raw)-n]))
 }
 
 func mkdir(t *testing.T, root, name string) {
@@ -166,7 +261,8 @@ func TestWhatKeepsABrokerFromStarting(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			root := fixture.Dir(t, "4.4.0/logdirs/clean")
 			c.edit(t, root)
-			start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+			start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root,
+				"meta"))
 			var got []string
 			for _, r := range start.Stops {
 				got = append(got, r.File+": "+r.Text)
@@ -184,7 +280,8 @@ func TestOffline(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
 	write(t, root, "data1/cleaner-offset-checkpoint", "0\n3\nprices 0 1\n")
 	write(t, root, "data2/prices-1/leader-epoch-checkpoint", "garbage\n")
-	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root,
+		"meta"))
 	for i, want := range []bool{true, true, false} {
 		if got := len(start.Dirs[i].Offline) > 0; got != want {
 			t.Errorf("%s is offline: %v", start.Dirs[i].Dir.Display, got)
@@ -207,7 +304,8 @@ func TestMetadataIsAlwaysRecovered(t *testing.T) {
 		"flip 00000000000000000000.log 1683:2"); err != nil {
 		t.Fatal(err)
 	}
-	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root,
+		"meta"))
 	m := start.Metadata
 	if m.LogEnd != 20 || m.Lost.Offsets() != 135 || len(m.Cuts) != 1 || m.Cuts[0].At != 1593 {
 		t.Errorf("ends at %d, lost %d, cuts %v", m.LogEnd, m.Lost.Offsets(), m.Cuts)
@@ -222,6 +320,104 @@ func TestMetadataIsAlwaysRecovered(t *testing.T) {
 	if stray != 7 || !slices.Equal(start.Vanished, want) || len(start.Stops) > 0 {
 		t.Errorf("%d set aside, %v vanish, %v", stray, start.Vanished, start.Stops)
 	}
+}
+
+// TestMetadataOfAnotherSnapshot: a node begins with the newest snapshot by its name, whatever is in it. A real broker
+// set all ten partitions aside.
+func TestMetadataOfAnotherSnapshot(t *testing.T) {
+	for _, name := range []string{"00000000000000000150-0000000003.checkpoint",
+		"00000000000000000999-0000000009.checkpoint"} {
+		root := fixture.Dir(t, "4.4.0/logdirs/clean")
+		copyFile(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", metadataDir+name)
+		start, found := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root,
+			"meta"))
+		if n := strays(found); n != 10 || len(start.Vanished) != 6 {
+			t.Errorf("%s: %d set aside, %v vanish", name, n, start.Vanished)
+		}
+	}
+}
+
+func copyFile(t *testing.T, root, from, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, from))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, to, string(raw))
+}
+
+func strays(found map[string]*PartitionStart) int {
+	n := 0
+	for _, p := range found {
+		if p.Stray != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNoMetadata: a node that is all of its quorum begins anew without its metadata log, and knows no topic; others
+// bring it from the controllers, and without server.properties nobody knows.
+func TestNoMetadata(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	remove(t, root, "meta/__cluster_metadata-0")
+	dirs := []string{filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta")}
+	config := "node.id=1\nlog.dirs=" + dirs[0] + "," + dirs[1] + "\n"
+	for _, c := range []struct {
+		server             string
+		strays             int
+		forgotten, unknown bool
+	}{
+		{"", 0, false, true},
+		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1\nmetadata.log.dir=" + dirs[2], 10,
+			true, false},
+		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1\nmetadata.log.dir=/elsewhere", 0,
+			false, true},
+		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1,2@h:1\nmetadata.log.dir=" + dirs[2],
+			0, false,
+			true},
+		{config + "process.roles=broker,controller\ncontroller.quorum.bootstrap.servers=h:1\nmetadata.log.dir=" + dirs[2], 0,
+			false, true},
+		{config + "process.roles=broker\nmetadata.log.dir=" + dirs[2], 0, false, false},
+	} {
+		start, found := predictWith(t, c.server, dirs...)
+		if n := strays(found); n != c.strays || start.Forgotten != c.forgotten || (start.Unplaced != "") != c.unknown {
+			t.Errorf("%s: %d set aside, forgotten %v, %q", c.server, n, start.Forgotten, start.Unplaced)
+		}
+	}
+}
+
+// TestAbsent: of a partition that the metadata place in a directory that is given, and that has none. A real broker
+// made each anew, or, with its directory offline, did not.
+func TestAbsent(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	data1, data2, meta := filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta")
+	absent := func(dirs ...string) string {
+		start, _ := predictDirs(t, dirs...)
+		var all []string
+		for _, a := range start.Absent() {
+			all = append(all, fmt.Sprint(a.Name(), " ", a.Fate, " ", filepath.Base(a.Witness)))
+		}
+		return strings.Join(all, ", ")
+	}
+	expect := func(what, want string, dirs ...string) {
+		t.Helper()
+		if got := absent(dirs...); got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	for _, dirs := range [][]string{{data1, data2, meta}, {data1, meta}, {data2, meta}} {
+		expect("nothing is lost", "", dirs...)
+	}
+	remove(t, root, "data1/prices-0")
+	const gone = "prices-0 0 recovery-point-offset-checkpoint"
+	expect("all given", gone, data1, data2, meta)
+	expect("one given", gone, data1, meta)
+	expect("the other one given", "", data2, meta)
+	write(t, root, "data2/cleaner-offset-checkpoint", "0\nx\n")
+	expect("another directory is offline", gone, data1, data2, meta)
+	write(t, root, "data1/cleaner-offset-checkpoint", "0\nx\n")
+	expect("its directory is offline", "prices-0 1 recovery-point-offset-checkpoint", data1, data2, meta)
 }
 
 // TestPaddedTimeIndex: after a clean stop zeros after the entries of the active segment's time index are entries too.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kseg/format"
 	"kseg/logdir"
 	"kseg/predict"
 	"kseg/render"
@@ -175,24 +174,11 @@ func (o *predictOptions) options(ctx context.Context, env *Env) (predict.Options
 	if o.BrokerConfig == "" {
 		return options, nil
 	}
-	options.HasServer = true
-	if options.Server, err = readProperties(o.BrokerConfig); err == nil {
-		options.NodeID = nodeID(options.Server)
+	properties, err := readProperties(o.BrokerConfig)
+	if err == nil {
+		options.UseServer(properties)
 	}
 	return options, err
-}
-
-// nodeID is node.id, or broker.id, of a server.properties; nil if it has none.
-func nodeID(properties []format.Property) *int32 {
-	var id *int32
-	for _, p := range properties {
-		if n, err := strconv.ParseInt(strings.TrimSpace(p.Value), 10, 32); err == nil && (p.Key == "node.id" ||
-			p.Key == "broker.id" && id == nil) {
-			node := int32(n)
-			id = &node
-		}
-	}
-	return id
 }
 
 // print writes the predictions.

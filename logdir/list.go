@@ -84,7 +84,7 @@ func isDir(dir string, e fs.DirEntry) bool {
 
 // logDir lists a log directory and the partitions in it that the options keep.
 func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
-	d := &LogDir{Path: arg, Display: arg, Listed: true}
+	d := &LogDir{Path: arg, Display: arg, Listed: true, opts: &o.opts}
 	var dirs []subdir
 	d.Files, dirs = o.list(arg, arg, "", entries)
 	d.Subdirs = namesOf(dirs)

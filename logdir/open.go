@@ -83,6 +83,13 @@ type LogDir struct {
 	Listed bool
 	// Narrowed is true if the options leave something out. Then Files, though known, are not asked for.
 	Narrowed bool
+
+	opts *Options
+}
+
+// Keeps reports whether the options of the run keep a partition of that name, if there is one.
+func (d *LogDir) Keeps(topic string, partition int32) bool {
+	return d.opts == nil || d.opts.keeps(topic, partition)
 }
 
 // File is the state file of that kind, or nil.
@@ -329,21 +336,23 @@ func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 
 // wanted applies the filters by topic and number, and remembers what they leave out.
 func (o *opener) wanted(p *Partition) bool {
-	matches := func(glob string) bool {
-		match, _ := path.Match(glob, p.Topic) // Open has checked the pattern
-		return match
-	}
-	ok := len(o.opts.Topics) == 0 || slices.ContainsFunc(o.opts.Topics, matches)
-	ok = ok && !slices.ContainsFunc(o.opts.Exclude, matches)
-	if ok && len(o.opts.Partitions) > 0 {
-		ok = slices.Contains(o.opts.Partitions, p.Partition)
-	}
+	ok := o.opts.keeps(p.Topic, p.Partition)
 	if ok {
 		o.kept = append(o.kept, p.PartitionDir)
 	} else {
 		o.skipped = append(o.skipped, p.PartitionDir)
 	}
 	return ok
+}
+
+// keeps reports whether the globs and numbers leave a partition.
+func (o *Options) keeps(topic string, partition int32) bool {
+	matches := func(glob string) bool {
+		match, _ := path.Match(glob, topic) // Open has checked the pattern
+		return match
+	}
+	return (len(o.Topics) == 0 || slices.ContainsFunc(o.Topics, matches)) && !slices.ContainsFunc(o.Exclude, matches) &&
+		(len(o.Partitions) == 0 || slices.Contains(o.Partitions, partition))
 }
 
 // partitionName reads the name of a partition's directory, given by any path: "." and links count by what they lead to.

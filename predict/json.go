@@ -36,6 +36,13 @@ func (b *Broker) appendBroker(dst []byte, o *Options) []byte {
 	j.Strs("reasons", stops)
 	j.Strs("offline", offline)
 	j.Strs("vanished_topics", b.Vanished)
+	var absent []string
+	for _, a := range b.Absent {
+		absent = append(absent, a.Name())
+	}
+	j.Strs("absent_partitions", absent)
+	j.StrOrNull("placement_unknown", b.Unplaced)
+	j.Strs("notes", b.Notes)
 	j.Int("bytes_read", b.BytesRead())
 	if o.Rate > 0 {
 		j.Float("seconds", b.Seconds(o), 1)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kseg/broker"
@@ -19,11 +20,15 @@ import (
 type Options struct {
 	broker.StartOptions
 	Overrides []state.Override
-	Server    []format.Property // server.properties, if HasServer
-	HasServer bool
+	server    []format.Property
 	// Rate is how many bytes a second a recovery thread reads, 0: unknown; Threads are those of each log directory.
 	Rate    int64
 	Threads int
+}
+
+// UseServer takes over a server.properties.
+func (o *Options) UseServer(properties []format.Property) {
+	o.Server, o.server = broker.ParseServer(properties), properties
 }
 
 // Edit is a change that is supposed.
@@ -47,6 +52,8 @@ func ParseEdit(text string) (Edit, error) {
 type Broker struct {
 	*broker.Start
 	Partitions []*broker.PartitionStart
+	// Absent are the partitions that the metadata place here and that have no directory.
+	Absent []broker.Absent
 	// Space is how much room there is, by log directory, in the order of Dirs; nil where the system does not say.
 	Space  []*logdir.FileSystem
 	listed bool // whole log directories were given
@@ -65,19 +72,19 @@ func Run(ctx context.Context, set *logdir.Set, o Options) ([]*Broker, []logdir.P
 	for _, dir := range append(dirs, nil) {
 		s := cluster.Settings(dir)
 		s.Overrides = o.Overrides
-		if o.HasServer {
-			if err := s.UseServerProperties(o.Server); err != nil {
+		if o.Server != nil {
+			if err := s.UseServerProperties(o.server); err != nil {
 				return nil, nil, err
 			}
 		}
 		settings[dir] = s
 	}
-	r := runner{ctx: ctx, o: &o, cluster: cluster, partitions: partitions}
 	for _, op := range set.Operands {
 		if e := (*logdir.ForeignError)(nil); errors.As(op.Err, &e) && e.Empty {
-			r.empty = append(r.empty, op.Arg)
+			o.Empty = append(o.Empty, op.Arg)
 		}
 	}
+	r := runner{ctx: ctx, o: &o, cluster: cluster, partitions: partitions}
 	var all []*Broker
 	for _, of := range broker.Brokers(dirs, &cluster.Dirs) {
 		if b := r.broker(of); b != nil {
@@ -145,7 +152,6 @@ type runner struct {
 	o          *Options
 	cluster    *state.Cluster
 	partitions []*logdir.Partition
-	empty      []string // operands with nothing in them
 	problems   []logdir.Problem
 }
 
@@ -155,6 +161,7 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 	if err != nil {
 		r.problems = append(r.problems, logdir.Problem{Err: err})
 	}
+	r.problems = append(r.problems, start.Unread...)
 	b := &Broker{Start: start}
 	byDir := map[*logdir.LogDir]*broker.DirStart{}
 	for _, d := range start.Dirs {
@@ -168,11 +175,6 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 		r.problems = append(r.problems, d.State.Unread...)
 	}
 	var mine []*logdir.Partition
-	if len(dirs) > 0 {
-		for _, dir := range r.empty {
-			start.Empty(dir)
-		}
-	}
 	for _, p := range r.partitions {
 		if p.Parent == nil && len(dirs) == 0 || p.Parent != nil && byDir[p.Parent] != nil {
 			mine = append(mine, p)
@@ -188,12 +190,13 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 		b.Partitions = append(b.Partitions, p)
 	}
 	start.Finish(b.Partitions)
+	b.Absent = start.Absent()
 	return b
 }
 
 // Bad reports whether something would be lost, or not be loaded.
 func (b *Broker) Bad() bool {
-	if len(b.Stops) > 0 {
+	if len(b.Stops) > 0 || slices.ContainsFunc(b.Absent, func(a broker.Absent) bool { return a.Fate == broker.Emptied }) {
 		return true
 	}
 	for _, d := range b.Dirs {

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,11 +92,48 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		text := fmt.Sprintf("%s with what goes of the metadata log: %s", render.Plural(int64(n), "topic vanishes",
 			"topics vanish"), listed(b.Vanished))
 		if b.Voters > 1 {
-			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them", b.Voters)
+			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them",
+				b.Voters)
 		}
 		dst = appendItem(dst, text, st.Width)
 	}
+	for _, text := range absent(b.Absent) {
+		dst = appendItem(dst, text, st.Width)
+	}
+	if b.Forgotten {
+		dst = appendItem(dst, "the metadata log is gone: the broker, its cluster's only controller, begins a new "+
+			"one that knows no "+
+			"topic", st.Width)
+	}
+	if b.Unplaced != "" {
+		dst = appendItem(dst, b.Unplaced, st.Width)
+	}
+	for _, text := range b.Notes {
+		dst = appendItem(dst, text, st.Width)
+	}
 	return dst
+}
+
+// fates are what becomes of partitions without a directory.
+var fates = map[broker.Fate]string{
+	broker.Emptied:   "begin anew, empty",
+	broker.NotMade:   "are not made while a log directory is offline, which may have them",
+	broker.Refetched: "come again from their leaders, other brokers",
+	broker.New:       "are new: no checkpoint lists them yet",
+}
+
+// absent says what becomes of partitions without a directory, those of one fate together.
+func absent(all []broker.Absent) []string {
+	names := map[broker.Fate][]string{}
+	for _, a := range all {
+		names[a.Fate] = append(names[a.Fate], a.Name())
+	}
+	var texts []string
+	for _, fate := range slices.Sorted(maps.Keys(names)) {
+		texts = append(texts, fmt.Sprintf("no directory, though the metadata place them here; they %s: %s", fates[fate],
+			listed(names[fate])))
+	}
+	return texts
 }
 
 func stopped(clean bool) string {
@@ -125,9 +163,17 @@ func appendItem(dst []byte, text string, width int) []byte {
 	return dst
 }
 
+// loaded is what can be said of partitions to which nothing happens.
+func (b *Broker) loaded() string {
+	if b.Unplaced != "" {
+		return " loaded, and nothing is cut"
+	}
+	return " loaded without loss"
+}
+
 // rest says of how many partitions there is nothing to tell, and how many of those are read.
 func (b *Broker) rest(n int) string {
-	text := render.Plural(int64(n), "partition is", "partitions are") + " loaded without loss"
+	text := render.Plural(int64(n), "partition is", "partitions are") + b.loaded()
 	if n < len(b.Partitions) {
 		text = "The other " + text
 	}
@@ -172,7 +218,8 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 	case p.Stray != "":
 		return "it is set aside as -stray, where nobody reads it", true
 	case len(p.Lost.Ranges) > 0:
-		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(), "offset",
+		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(),
+			"offset",
 			"offsets"), ranges(p.Lost.Ranges),
 			p.Loaded.LogStart, p.LogEnd), true
 	case len(p.Hazards) > 0:
@@ -259,7 +306,8 @@ func removedLogs(p *broker.PartitionStart) int64 {
 func appendFiles(dst []byte, p *broker.PartitionStart, st Style) []byte {
 	columns := render.NewColumns("nrrw").Fit(st.Theme, render.Below)
 	for _, f := range p.Files {
-		if (st.AllFiles || f.Action != broker.Keep) && !(f.Action == broker.Create && strings.HasSuffix(f.Name, ".deleted")) {
+		if (st.AllFiles || f.Action != broker.Keep) && !(f.Action == broker.Create && strings.HasSuffix(f.Name,
+			".deleted")) {
 			columns.Row(render.Escaped(f.Name), number(f.Before), number(f.After), action(&f, st.Theme))
 		}
 	}
@@ -313,7 +361,8 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 			text := fmt.Sprintf("Where %s lies there are %s free of %s", d.Dir.Display, render.Bytes(s.Free),
 				render.Bytes(s.Size))
 			if s.Free < lowSpace {
-				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty sound " +
+				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty " +
+					"sound " +
 					"segments, so make room first"
 			}
 			parts = append(parts, text+".")
@@ -328,10 +377,19 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 
 // Summary is the one line for stderr.
 func Summary(all []*Broker) string {
-	var partitions, lose, fail, unserved, stray, expire, stops int64
+	var partitions, lose, fail, unserved, stray, expire, absent, stops int64
+	said := " loaded without loss"
 	for _, b := range all {
 		if len(b.Stops) > 0 {
 			stops++
+		}
+		if b.Unplaced != "" {
+			said = " loaded, and nothing is cut; whether they keep their place is not known"
+		}
+		for _, a := range b.Absent {
+			if a.Fate == broker.Emptied {
+				absent++
+			}
 		}
 		for _, p := range b.Partitions {
 			partitions++
@@ -355,13 +413,13 @@ func Summary(all []*Broker) string {
 		n    int64
 		text string
 	}{{lose, "losing records"}, {fail, "not loaded"}, {unserved, "not served"}, {stray, "set aside"},
-		{expire, "about to be deleted"}} {
+		{expire, "about to be deleted"}, {absent, "without a directory"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", render.Count(part.n), part.text))
 		}
 	}
 	if len(parts) == 1 {
-		parts = append(parts, "all are loaded without loss")
+		parts = append(parts, "all are"+said)
 	}
 	if stops > 0 {
 		parts = slices.Insert(parts, 0, "the broker does not start")

@@ -71,6 +71,9 @@ func LostText(lost []Lost) string {
 	return strings.Join(parts, ", ")
 }
 
+// EmptyImage is what a metadata log with nothing in it amounts to.
+func EmptyImage() *Image { return newImage() }
+
 func newImage() *Image {
 	return &Image{
 		topics:  map[format.UUID]*Topic{},

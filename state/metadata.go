@@ -27,9 +27,11 @@ type FoldOptions struct {
 	// Observe is told each change that a record of the log makes, in their order; those that a snapshot begins with are
 	// none. It may be nil.
 	Observe func(Change)
-	// From is the snapshot to begin with, nil: the newest that is complete. Fresh begins with none.
+	// From is the snapshot to begin with, nil: the newest that is complete. Fresh begins with none. Torn takes From as far
+	// as it goes, as a broker does.
 	From  *logdir.File
 	Fresh bool
+	Torn  bool
 }
 
 // ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records after it. A record
@@ -148,6 +150,12 @@ func (r *imageReader) begin(files []*logdir.File) bool {
 	switch {
 	case r.Fresh:
 		return false
+	case r.Torn && r.From != nil:
+		im := r.snapshot(r.From)
+		if im != nil {
+			r.image = im
+		}
+		return im != nil
 	case r.From != nil:
 		files = []*logdir.File{r.From}
 	}
@@ -183,7 +191,7 @@ func (r *imageReader) snapshot(f *logdir.File) *Image {
 	switch {
 	case !read:
 		return nil
-	case !r.footer:
+	case !r.footer && !r.Torn:
 		r.problemf("%s has no footer and is passed over, as by a broker", f.Name.Raw)
 		return nil
 	case len(im.Lost) > 0:

@@ -1,0 +1,124 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kseg/format"
+	"kseg/state"
+)
+
+// Absent is a partition that the metadata place on the broker, and that has no directory. A broker makes such a log
+// when it learns that it has the replica (Partition.createLogIfNotExists), empty.
+type Absent struct {
+	state.TopicPartition
+	// Dir is the log directory that the metadata name; nil: none, so that the broker chooses one.
+	Dir *DirStart
+	// Witness is the checkpoint that lists the partition; "" if none does.
+	Witness string
+	// Leader is the broker from which the records come, if Fate is Refetched.
+	Leader int32
+	Fate   Fate
+}
+
+// Fate is what becomes of a partition without a directory.
+type Fate int
+
+// The fates, worst first.
+const (
+	Emptied   Fate = iota // nobody else is known to have the records
+	NotMade               // while its log directory is offline, or one that may be it
+	Refetched             // another broker is the leader
+	New                   // there may have been none yet: it is in its first leader epoch, and in no checkpoint
+)
+
+// Name is that of the directory.
+func (a *Absent) Name() string { return fmt.Sprintf("%s-%d", a.Topic, a.Partition) }
+
+// Absent finds the assigned partitions without a directory. The metadata name the log directory by its id, so that
+// nothing is said of one that was not given; where they do not name it, all that the broker has registered must be
+// here.
+func (b *Start) Absent() []Absent {
+	if b.image == nil || b.node == nil || len(b.image.Problems) > 0 {
+		return nil
+	}
+	var gone []Absent
+	given, have := b.given()
+	all := b.allGiven(given)
+	offline := func(d *DirStart) bool { return len(d.Offline) > 0 }
+	some := slices.ContainsFunc(b.Dirs, offline)
+	for r := range b.image.Replicas(*b.node) {
+		tp := state.TopicPartition{Topic: r.Topic.Name, Partition: r.Partition.Number}
+		dir := given[r.Directory]
+		if have[tp] || dir == nil && !(all && reservedID(r.Directory)) || !b.asked(tp) {
+			continue
+		}
+		a := Absent{TopicPartition: tp, Dir: dir}
+		lists := false
+		a.Witness, lists = b.witness(tp, dir)
+		switch leader := r.Partition.Leader; {
+		case dir != nil && offline(dir), dir == nil && some:
+			a.Fate = NotMade
+		case leader != *b.node && slices.Contains(r.Partition.Replicas, leader):
+			a.Fate, a.Leader = Refetched, leader
+		case lists && a.Witness == "" && r.Partition.LeaderEpoch == 0:
+			a.Fate = New
+		}
+		gone = append(gone, a)
+	}
+	slices.SortFunc(gone, func(x, y Absent) int {
+		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
+	})
+	return gone
+}
+
+// given are the log directories by their ids, and the partitions that have a directory in any.
+func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]bool) {
+	given, have := map[format.UUID]*DirStart{}, map[state.TopicPartition]bool{}
+	for _, d := range b.Dirs {
+		if d.Dir.Listed && d.State.Meta.HasDirectoryID {
+			given[d.State.Meta.DirectoryID] = d
+		}
+		for _, name := range d.Dir.Subdirs {
+			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix != "delete" && p.Suffix != "stray" {
+				have[state.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = true
+			}
+		}
+	}
+	return given, have
+}
+
+// asked reports whether the options of the run keep the partition.
+func (b *Start) asked(tp state.TopicPartition) bool {
+	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir.Keeps(tp.Topic, tp.Partition) })
+}
+
+// allGiven reports whether all log directories that the broker has registered are among those given.
+func (b *Start) allGiven(given map[format.UUID]*DirStart) bool {
+	broker := b.image.Broker(*b.node)
+	return broker != nil && len(broker.LogDirs) > 0 && !slices.ContainsFunc(broker.LogDirs, func(id format.UUID) bool {
+		return given[id] == nil
+	})
+}
+
+// witness is a checkpoint of the directory, or of any where it is not known, that lists the partition; lists reports
+// whether there is one that would list it.
+func (b *Start) witness(tp state.TopicPartition, dir *DirStart) (file string, lists bool) {
+	for _, d := range b.Dirs {
+		if dir != nil && d != dir {
+			continue
+		}
+		for _, kind := range state.CheckpointKinds {
+			c := d.State.Checkpoint(kind)
+			if c == nil {
+				continue
+			}
+			if _, ok := c.Entry(tp); ok {
+				return c.File.Display, true
+			}
+			lists = lists || c.Err == nil && kind == format.KindReplicationOffsetCheckpoint
+		}
+	}
+	return "", lists
+}

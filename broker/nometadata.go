@@ -1,0 +1,131 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+
+	"kseg/logdir"
+	"kseg/state"
+)
+
+// checkServer holds the log directories of a server.properties against those that are given. One that names none of
+// them is of another machine, and says nothing.
+func (b *Start) checkServer() {
+	s := b.opts.Server
+	if s == nil || !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return s.names(d.Dir) }) {
+		return
+	}
+	for _, d := range b.Dirs {
+		if d.Dir.Listed && !s.names(d.Dir) {
+			b.Notes = append(b.Notes, d.Dir.Display+" is not in the log.dirs of server.properties: the broker does "+
+				"not look at it")
+		}
+	}
+	for _, name := range s.allDirs() {
+		given := func(path string) bool { return logdir.SamePlace(name, path) }
+		if !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return given(d.Dir.Path) }) &&
+			!slices.ContainsFunc(b.opts.Empty, given) {
+			b.ungiven(name)
+		}
+	}
+}
+
+// ungiven says what a broker makes of a log directory of its server.properties that is not among the operands.
+func (b *Start) ungiven(name string) {
+	switch place, err := logdir.PlaceAt(name); {
+	case err != nil:
+		b.Notes = append(b.Notes, err.Error())
+	case place == logdir.Directory:
+		b.Notes = append(b.Notes, name+" is a log directory of server.properties too: give it with the others")
+	case place == logdir.Nowhere:
+		b.stop(name, "server.properties names it, and it is not there; a broker makes the directory, and does not "+
+			"start with "+
+			"one that kafka-storage.sh has not formatted")
+	case name == b.opts.Server.MetadataDir:
+		b.stop(name, "the directory of the metadata log is a file")
+	default:
+		b.Notes = append(b.Notes, name+" is a file: the broker starts without that log directory")
+	}
+}
+
+// names reports whether the log directory is one of the server.properties.
+func (s *Server) names(dir *logdir.LogDir) bool {
+	return slices.ContainsFunc(s.allDirs(), func(name string) bool { return logdir.SamePlace(name, dir.Path) })
+}
+
+// allDirs are the log directories, and that of the metadata log.
+func (s *Server) allDirs() []string {
+	if s.MetadataDir == "" || slices.Contains(s.LogDirs, s.MetadataDir) {
+		return s.LogDirs
+	}
+	return append(slices.Clone(s.LogDirs), s.MetadataDir)
+}
+
+// checkBootstrap is what a node looks for beside its metadata log: a file of that name, and a bootstrap.checkpoint that
+// tells no metadata.version.
+func (b *Start) checkBootstrap() {
+	for _, d := range b.Dirs {
+		for _, f := range d.Dir.Files {
+			switch {
+			case f.Name.Raw == state.MetadataDir:
+				b.stop(f.Display, "the directory of the metadata log is a file")
+			case f.Name.Bootstrap() && d.kraft() && !b.hasVersion(f):
+				b.stop(f.Display, "it has no record of the metadata.version")
+			}
+		}
+	}
+}
+
+// hasVersion reports whether a file of metadata records tells the metadata.version. What could not be read from the
+// disk is noted, and may tell it.
+func (b *Start) hasVersion(f *logdir.File) bool {
+	if err := f.View(func([]byte) error { return nil }); err != nil {
+		b.Unread = append(b.Unread, logdir.Problem{Display: f.Display, Err: err})
+		return true
+	}
+	image, err := state.ReadImageFile(f, state.FoldOptions{Torn: true})
+	return err == nil && slices.ContainsFunc(image.Things(state.FeatureThing), func(t state.Thing) bool {
+		return t.Title() == "metadata.version"
+	})
+}
+
+// lackMetadata says what follows from there being no metadata log, or nothing in it. A node that is not of the quorum
+// brings the metadata from those that are; one that is all of a quorum that its server.properties lists begins anew,
+// and knows no topic.
+func (b *Start) lackMetadata() {
+	if !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir.Listed && d.kraft() }) {
+		return
+	}
+	s := b.opts.Server
+	if s == nil || len(s.Roles) == 0 {
+		b.Unplaced = "there is no metadata log in what was given, so that it is not known which partitions keep " +
+			"their place: give its directory too, or the server.properties (--broker-config). If the node is its " +
+			"cluster's only " +
+			"controller and the metadata log is gone, a start sets every partition aside as -stray"
+		return
+	}
+	switch {
+	case !slices.Contains(s.Roles, "controller"):
+		b.Notes = append(b.Notes, "there is no metadata log; the broker brings the metadata from the controllers")
+	case !b.holds(s.MetadataDir):
+		b.Unplaced = "the metadata log is in " + s.MetadataDir + " by server.properties, which was not given: it is " +
+			"not known which partitions keep their place"
+	case len(s.Voters) == 1:
+		b.image, b.Forgotten = state.EmptyImage(), true
+	case len(s.Voters) > 1:
+		b.Unplaced = fmt.Sprintf("the metadata log is gone: the node brings it from the other controllers (there "+
+			"are %d), if most "+
+			"of them are there", len(s.Voters)-1)
+	default:
+		b.Unplaced = "the metadata log is gone, and with it the list of the quorum's voters: the node brings both " +
+			"from the other controllers; if it is the only one, it waits for ever, and the broker does not start"
+	}
+}
+
+// holds reports whether a directory is among those that were given.
+func (b *Start) holds(name string) bool {
+	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool {
+		return d.Dir.Listed && logdir.SamePlace(name,
+			d.Dir.Path)
+	})
+}
