@@ -128,7 +128,7 @@ func (l *loader) lostIn(f *logdir.File, from int64) ([]LostRange, error) {
 	if !any || r.Last < r.First {
 		return nil, nil
 	}
-	if f.Name.Leftover() {
+	if f.Name.Suffix == strings.TrimPrefix(deletedSuffix, ".") {
 		if r.First = max(r.First, l.begun()); r.Last < r.First {
 			return nil, nil
 		}

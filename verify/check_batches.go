@@ -90,11 +90,13 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	if end := p.endOf(seg); next == nil && end > place.FirstOffset {
 		place.LastOffset = end - 1
 	}
-	if last, ok := unflipped(b); ok {
+	last, flipped := unflipped(b)
+	if flipped {
 		place.LastOffset = last
 	}
 	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil ||
 		next.BaseOffset != b.NextOffset(),
+		Next:     p.putBack(flipped),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
 	if p.counts[fileCode{place.File, f.Code}] < mostKept {
@@ -113,6 +115,17 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	p.found(seg, f)
 	seg.damaged = true
 	p.skip(seg, b.Pos, b.Size(), b, nextOffset)
+}
+
+// putBack is the command that writes a copy in which what the checksum proves is put right; "" if nothing is proven.
+func (p *partition) putBack(proven bool) string {
+	switch {
+	case !proven:
+		return ""
+	case p.alone != nil:
+		return "kseg salvage --fix-bits -o DIR " + quote(p.alone.Display)
+	}
+	return "kseg salvage --fix-bits -o DIR " + quote(p.dir.Display)
 }
 
 // goesOn says where the next intact batch is.
@@ -169,7 +182,7 @@ func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset
 
 // badMagic reports a batch that is sound but for its magic byte.
 func (p *partition) badMagic(seg *segment, b, v2 *format.Batch) {
-	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos,
+	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos, Next: p.putBack(true),
 		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, "+
 			"which leaves "+
 			"out that byte%s", b.Magic, p.magicEffect(seg, b.Magic)),
@@ -188,7 +201,7 @@ func (p *partition) magicEffect(seg *segment, magic int8) string {
 func (p *partition) badLength(seg *segment, b *format.Batch) {
 	stored := strconv.Itoa(int(int32(be32(b.Raw[8:]))))
 	want := strconv.FormatInt(b.Size()-format.LogOverhead, 10)
-	p.found(seg, Finding{Code: "batch-length", Place: seg.batchPlace(b), logPos: b.Pos,
+	p.found(seg, Finding{Code: "batch-length", Place: seg.batchPlace(b), logPos: b.Pos, Next: p.putBack(true),
 		Message: "the length field says " + stored + ", but the checksum, which leaves it out, matches with " + want +
 			": no record is lost, yet a broker cannot find the batches after it",
 		Evidence: []Evidence{{"batch length", want, stored}}})
@@ -308,10 +321,7 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 		f.Message += "; this is not the last segment, so no crash explains it"
 	case p.shutdown == cleanShutdown:
 		f.Severity = Damage
-		f.Message += fmt.Sprintf("; there is a clean-shutdown marker, so a broker would not repair it but let the log end "+
-			"at offset %d", seg.base)
-	default:
-		f.Message += "; a broker cuts it off at its next start after an unclean stop"
+		f.Message += "; the broker stopped cleanly, so no crash explains it"
 	}
 }
 
@@ -324,7 +334,7 @@ func (p *partition) zeroTail(seg *segment, size int64, h *format.Hole, f *Findin
 		f.Message += "; this is not the last segment, which alone can be preallocated"
 	case p.shutdown == cleanShutdown:
 		f.Severity = Damage
-		f.Message += "; there is a clean-shutdown marker, and with it a broker refuses to start on such a file"
+		f.Message += "; the broker stopped cleanly, so no crash explains it"
 	case free:
 		f.Severity = Note
 		f.FirstOffset = -1

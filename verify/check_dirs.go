@@ -67,8 +67,8 @@ func (p *partition) segmentOf(f *logdir.File) *segment {
 
 // suffixMeaning says what a partition's directory with a suffix is.
 var suffixMeaning = map[string]string{
-	"delete": "the partition was deleted; a broker removes the directory a minute later, or after its next start",
-	"future": "the partition was being moved here from another log directory; a broker goes on with it",
+	"delete": "the partition was deleted, and its directory waits to be removed",
+	"future": "the partition was being moved here from another log directory",
 	"stray":  "a broker found this partition, but the cluster's metadata did not place it there; nothing removes it",
 }
 
@@ -91,8 +91,7 @@ func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) 
 			"broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
-		finding.Message = fmt.Sprintf("the name of %s should be an offset; a broker does not start with this file in the "+
-			"directory", kind.ATitle())
+		finding.Message = fmt.Sprintf("the name of %s should be an offset", kind.ATitle())
 	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base, kind):
 		finding.Code = "odd-file-name"
 		want := format.SegmentFileName(n.Base, kind)
@@ -120,7 +119,7 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	n := f.Name
 	if (n.Suffix == "swap" || n.Suffix == "cleaned") && !n.HasBase && p.alone == nil {
 		p.found(nil, Finding{Code: "bad-file-name", Place: inFile(f.Rel, -1, -1), logPos: -1,
-			Message: "the name should begin with an offset; a broker does not start with this file in the directory"})
+			Message: "the name should begin with an offset"})
 		return
 	}
 	group := n.Raw
@@ -140,17 +139,14 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	}
 	switch n.Suffix {
 	case "deleted":
-		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted; a broker does that a minute "+
-			"later, or at its next start"
+		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted"
 	case "cleaned":
 		if finding.Code = "leftover-cleaned"; p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
 			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is "+
 				"writing the segment"
 			break
 		}
-		finding.Message = "the log cleaner did not finish this segment; a broker deletes it at its next start, and with " +
-			"it every .swap " +
-			"of the same or a higher offset"
+		finding.Message = "the log cleaner did not finish this segment"
 	case "swap":
 		p.swap(f, &finding)
 	default:
@@ -160,38 +156,30 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	p.found(nil, finding)
 }
 
-// swap says what a broker does with a .swap: it takes the place of all segments that begin in its range.
+// swap says which offsets are in a .swap, which takes the place of all segments that begin among them.
 func (p *partition) swap(f *logdir.File, finding *Finding) {
 	finding.Code = "leftover-swap"
-	finding.Message = "the log cleaner finished this file, but did not put it in its place; a broker does that at its " +
-		"next start"
+	finding.Message = "the log cleaner finished this file, but did not put it in its place"
 	if f.Kind() != format.KindLog || !f.Name.HasBase {
 		return
 	}
 	finding.FirstOffset = f.Name.Base
-	for _, other := range p.dir.Files {
-		if other.Name.Suffix == "cleaned" && other.Name.HasBase && other.Name.Base <= f.Name.Base {
-			finding.Message = "the log cleaner finished this file, but not " + other.Name.Raw + "; a broker deletes both at " +
-				"its next start"
-			return
-		}
-	}
 	err := f.View(func(data []byte) error {
 		scan := format.NewScanner(data, 0, f.Name.Base)
 		for scan.Next() {
-			if b := scan.Batch(); b != nil && b.Plausible() {
+			b := scan.Batch()
+			if b != nil && b.Plausible() {
 				finding.LastOffset = max(finding.LastOffset, b.LastOffset)
+			}
+			if sound := b != nil && (b.Valid() || p.driver.opts.Level < CRC); !sound && finding.Severity == 0 {
+				finding.Severity = Damage
+				finding.Message += "; it has bytes that are no batch with a matching checksum"
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		p.unread(f, err)
-		return
-	}
-	if finding.LastOffset >= 0 {
-		finding.Message += fmt.Sprintf(", and deletes the other segments that begin between %d and %d", finding.FirstOffset,
-			finding.LastOffset)
 	}
 }
 

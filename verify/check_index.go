@@ -111,8 +111,7 @@ func (x *indexFollower) end(seg *segment) {
 func (x *indexFollower) slots(seg *segment) {
 	if n := x.index.ZeroTail(); n > 0 && seg.indexed() && x.p.inUse() {
 		x.found(seg, "index-zero-slots", x.index.Len()-n, n, plural(int64(n), "slot at the end is", "slots at the end are")+
-			" zero, and a broker "+
-			"takes them for entries of a segment that was closed", Evidence{})
+			" zero, which count as entries where a segment was closed", Evidence{})
 	}
 	if n := x.index.StrayBytes(); n > 0 {
 		x.p.found(seg, Finding{Code: "index-stray-bytes", Place: inFile(x.file, int64(len(seg.index)-n), int64(n)),
@@ -126,8 +125,8 @@ func (x *indexFollower) beyond(seg *segment) bool {
 	logical := x.index.Logical()
 	n := logical.Len()
 	last := logical.Entry(n - 1)
-	if last.Offset < seg.nextOffset || int64(last.Position) < seg.end() || !seg.last &&
-		seg.dir.Next.Base <= seg.nextOffset {
+	if seg.last && x.p.stoppedAt(seg.nextOffset) || last.Offset < seg.nextOffset || int64(last.Position) < seg.end() ||
+		!seg.last && seg.dir.Next.Base <= last.Offset {
 		return false
 	}
 	head := n
@@ -177,7 +176,7 @@ func (x *indexFollower) missing(seg *segment) {
 		return // only the log was asked about
 	}
 	f := Finding{Code: "index-missing", Place: inFile(seg.sibling(format.KindOffsetIndex), -1, -1), logPos: -1,
-		Message: "the segment has no offset index; a broker reads the whole segment at its next start and makes one"}
+		Message: "the segment has no offset index"}
 	if seg.last || seg.batches == 0 {
 		f.Severity = Note
 		f.Message = "the last segment has no offset index, which a broker makes when it first needs it"

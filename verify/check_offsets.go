@@ -20,7 +20,7 @@ var checkOffsets = Check{
 		{"batch-repeated", Damage, "a batch stands in the log twice"},
 		{"offset-order", Damage, "offsets go back"},
 		{"offset-overflow", Damage, "an offset is too far from its segment's base offset"},
-		{"offset-gap", Warning, "offsets are missing"},
+		{"offset-gap", Damage, "offsets are missing"},
 		{"segment-name", Damage, "a segment's name is not its first offset"},
 		{"segment-overlap", Damage, "two segments hold the same offsets"},
 	},
@@ -172,8 +172,7 @@ func (o *offsetOrder) wait(b placed) { o.pending, o.waiting = b, true }
 func (o *offsetOrder) accept(b placed) {
 	if b.tooFar() {
 		o.found(b, Finding{Code: "offset-overflow", Place: b.place(),
-			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d; a broker splits the segment "+
-				"or does not start",
+			Message: fmt.Sprintf("offset %d is 2^31 or more above the segment's base offset %d, which its indexes cannot hold",
 				b.next-1, b.seg.base)})
 	}
 	if next := b.seg.dir.Next; next != nil && b.next > next.Base && !o.crosses {
@@ -437,11 +436,14 @@ func (o *offsetOrder) gap(want int64, b placed) {
 	if short != nil {
 		f.Place, f.Related = short.place(short.size, 0, 0, 0), append([]Place{b.place()}, short.witnesses...)
 		if short.cut {
-			f.Severity = Damage
 			f.Message += fmt.Sprintf("; the index of the segment goes on to offset %d", short.reached)
 		}
 	}
 	f.FirstOffset, f.LastOffset = want, b.base-1
+	if short == nil && o.p.perhapsCompacted(want) {
+		f.Severity = Warning
+		f.Message += ", but no key comes twice before, as in a compacted topic"
+	}
 	o.found(b, f)
 }
 

@@ -62,9 +62,8 @@ func (x *producerFollower) batch(seg *segment, b *format.Batch) {
 	if errors.Is(x.p.eventErr, format.ErrTxnState) {
 		x.p.found(seg, Finding{Code: "transaction-state", Place: at(seg.log.Rel, b), Producer: new(b.ProducerID),
 			logPos: b.Pos,
-			Message: fmt.Sprintf("producer %d writes outside of its transaction, which is open since offset %d; a broker "+
-				"that reads this does not load "+
-				"the partition", b.ProducerID, event.Before.CurrentTxnFirstOffset)})
+			Message: fmt.Sprintf("producer %d writes outside of its transaction, which is open since offset %d", b.ProducerID,
+				event.Before.CurrentTxnFirstOffset)})
 		return
 	}
 	if event.Issue == format.ProducerInOrder || x.p.coordinator() || x.p.compacted {

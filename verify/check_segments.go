@@ -36,7 +36,7 @@ func lookForLostLogs(p *partition) {
 			}
 		}
 		finding := Finding{Code: "index-without-log", Place: files[0], Related: files[1:], logPos: -1,
-			Message: "there is no log of this base offset; a broker deletes the index at its next start"}
+			Message: "there is no log of this base offset"}
 		gap := slices.IndexFunc(p.findings, func(g *Finding) bool {
 			return g.Code == "offset-gap" && g.FirstOffset <= name.Base && name.Base <= g.LastOffset
 		})
@@ -49,23 +49,22 @@ func lookForLostLogs(p *partition) {
 			finding.Message = fmt.Sprintf("the log is not there, though its indexes are, and offsets %d to %d are missing",
 				g.FirstOffset, g.LastOffset)
 		}
-		if to, lost := p.lostStart(f); lost {
+		if to, lost := p.lostLog(f); lost && finding.Code == "index-without-log" {
 			finding.Severity, finding.FirstOffset, finding.LastOffset = Damage, name.Base, to-1
 			finding.Message = fmt.Sprintf("the log is not there, though its index has entries: offsets %d to %d are lost; "+
-				"what retention deletes is "+
-				"renamed, the log first", name.Base, to-1)
+				"what retention or the log cleaner deletes is renamed, the log first", name.Base, to-1)
 		}
 		p.found(nil, finding)
 	}
 }
 
-// lostStart reports whether an index without a log lies before the first segment of a broker that has stopped and has
-// entries, and where the log begins now. A retention that was interrupted leaves the log as .deleted; beside a broker
-// that runs a copy may have missed it.
-func (p *partition) lostStart(f *logdir.File) (to int64, lost bool) {
+// lostLog reports whether an index without a log, of a broker that has stopped, has entries, and where the next segment
+// begins. What retention and the cleaner delete is renamed, the log first, so that it is there as .deleted; beside a
+// broker that runs a copy may have missed it.
+func (p *partition) lostLog(f *logdir.File) (to int64, lost bool) {
 	name := f.Name
-	if p.shutdown != cleanShutdown || len(p.segments) == 0 || name.Base >= p.segments[0].base ||
-		p.dir.FileNamed(name.Sibling(format.KindLog)+".deleted") != nil {
+	next := slices.IndexFunc(p.segments, func(s *segment) bool { return s.base > name.Base })
+	if p.shutdown != cleanShutdown || next < 0 || p.dir.FileNamed(name.Sibling(format.KindLog)+".deleted") != nil {
 		return 0, false
 	}
 	index := p.dir.FileNamed(name.Sibling(format.KindOffsetIndex))
@@ -79,7 +78,7 @@ func (p *partition) lostStart(f *logdir.File) (to int64, lost bool) {
 	}); err != nil {
 		return 0, false // it is said where the index is looked at
 	}
-	return p.segments[0].base, entry != [8]byte{}
+	return p.segments[next].base, entry != [8]byte{}
 }
 
 // end is the position after the last byte that is a batch.

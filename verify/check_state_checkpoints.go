@@ -189,6 +189,13 @@ func lookAtCheckpointAlone(p *partition) {
 	}
 }
 
+// stoppedAt reports whether the broker stopped cleanly with the log end at the offset: then what says that the log went
+// on is what is wrong.
+func (p *partition) stoppedAt(end int64) bool {
+	_, point, ok := p.entry(format.KindRecoveryPointCheckpoint)
+	return ok && p.shutdown == cleanShutdown && point.Offset == end
+}
+
 // lost is how bad it is that the log ends, though it must have gone on: a crash takes what is above the high watermark.
 func (p *partition) lost(end int64) Severity {
 	if _, hw, ok := p.entry(format.KindReplicationOffsetCheckpoint); ok && hw.Offset <= end &&
@@ -220,8 +227,7 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		return 0
 	case c.offset > end:
 		c.found("log-start-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
-			fmt.Sprintf("the log is said to start at offset %d, but ends at %d; a broker deletes all of it and begins an "+
-				"empty one", c.offset, end))
+			fmt.Sprintf("the log is said to start at offset %d, but ends at %d", c.offset, end))
 		return 0
 	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
@@ -242,6 +248,9 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 	c, ok := p.line(format.KindReplicationOffsetCheckpoint)
 	switch {
 	case !ok:
+	case c.offset > end && p.stoppedAt(end):
+		c.found("high-watermark-beyond-end", Warning, end, c.offset-1, "at most "+itoa(end),
+			fmt.Sprintf("the line says %d, but the log ends at %d, where it ended when the broker stopped", c.offset, end))
 	case c.offset > end:
 		c.found("high-watermark-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
@@ -251,10 +260,9 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 	}
 }
 
-// beyondEnd are the findings each of which says that the log once was longer.
+// beyondEnd are the findings of files that say that the log once was longer.
 var beyondEnd = map[string]bool{"recovery-point-beyond-end": true, "high-watermark-beyond-end": true,
-	"snapshot-beyond-end":     true,
-	"leader-epoch-beyond-end": true}
+	"snapshot-beyond-end": true, "leader-epoch-beyond-end": true}
 
 // joinLostEnd makes one finding of several files that agree in that the log was longer: then it is the log that is
 // wrong. A single one may be wrong itself.

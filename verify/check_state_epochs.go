@@ -62,14 +62,13 @@ func newEpochFile(p *partition) *epochFile {
 	}
 	epochs, err := format.DecodeLeaderEpochs(raw)
 	if err != nil {
-		p.found(nil, stateError("leader-epoch-unreadable", x.file.Rel, raw, err, unreadableEpochs(err)))
+		p.found(nil, stateError("leader-epoch-unreadable", x.file.Rel, raw, err, ""))
 		return x
 	}
 	if i := epochs.OutOfOrder(); i >= 0 {
 		e, before := epochs.Entries[i], epochs.Entries[i-1]
 		p.found(nil, Finding{Code: "leader-epoch-file-order", Place: x.place(&e), logPos: -1,
-			Message: fmt.Sprintf("epoch %d from offset %d on stands after epoch %d from offset %d on; a broker drops the "+
-				"entries before that conflict with it",
+			Message: fmt.Sprintf("epoch %d from offset %d on stands after epoch %d from offset %d on",
 				e.Epoch, e.StartOffset, before.Epoch, before.StartOffset),
 			Evidence: []Evidence{{"epoch and start offset", fmt.Sprintf("above %d and %d", before.Epoch, before.StartOffset),
 				fmt.Sprintf("%d and %d", e.Epoch, e.StartOffset)}}})
@@ -82,14 +81,6 @@ func newEpochFile(p *partition) *epochFile {
 	}
 	p.odd(x.file, raw, checkpointText(lines))
 	return x
-}
-
-// unreadableEpochs is what becomes of a leader-epoch-checkpoint that cannot be read. Both were seen with 4.4.0.
-func unreadableEpochs(err error) string {
-	if format.Throws(err) == format.IOException {
-		return "a broker takes the whole log directory offline"
-	}
-	return "a broker does not start with it"
 }
 
 func (x *epochFile) place(e *format.EpochEntry) Place { return inFile(x.file.Rel, e.Pos, e.Len) }
@@ -192,9 +183,7 @@ func (x *epochFile) finish() {
 			place := x.place(e)
 			place.FirstOffset, place.LastOffset = end, e.StartOffset-1
 			x.p.found(nil, Finding{Code: "leader-epoch-beyond-end", Place: place, logPos: -1, since: end,
-				Message: fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d; a broker drops the entry at its "+
-					"next start", e.Epoch,
-					e.StartOffset, end)})
+				Message: fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d", e.Epoch, e.StartOffset, end)})
 			return
 		}
 	}

@@ -46,11 +46,7 @@ func lookAtPartitionMetadata(p *partition) {
 	}
 	m, err := format.DecodePartitionMetadata(raw)
 	if err != nil {
-		effect := "a broker does not start with it"
-		if format.Throws(err) == format.IOException {
-			effect = "a broker takes the whole log directory offline"
-		}
-		p.found(nil, stateError("partition-metadata-unreadable", f.Rel, raw, err, effect))
+		p.found(nil, stateError("partition-metadata-unreadable", f.Rel, raw, err, ""))
 		return
 	}
 	p.odd(f, raw, "version: 0\ntopic_id: "+m.TopicID.String())
@@ -71,8 +67,7 @@ func lackOfMetadata(p *partition) {
 	}
 	f := Finding{Code: "partition-metadata-missing", Severity: Note,
 		Place: inFile(p.path(format.KindPartitionMetadata.Info().Name), -1, -1), logPos: -1,
-		Message: "there is no such file; brokers before 2.8 wrote none, newer ones treat the directory as stray and " +
-			"start an empty log"}
+		Message: "there is no such file, which brokers before 2.8 did not write"}
 	if parent := p.dir.Parent; parent != nil && p.batches() > 0 {
 		if s := p.driver.dirState(parent); s.withID > 0 || s.Meta.Version > 0 {
 			f.Severity = Warning
@@ -142,9 +137,8 @@ func compareTopicID(p *partition, f *logdir.File, m *format.PartitionMetadata) {
 	if image := settings.Image; image != nil && !p.dir.IsClusterMetadata() {
 		topic := image.Topic(p.dir.Topic)
 		if topic != nil && topic.ID != m.TopicID {
-			finding.Message = fmt.Sprintf("the topic id is %s, but the cluster's metadata has %s for this topic; a broker "+
-				"treats the directory as stray and starts an empty log",
-				m.TopicID, topic.ID)
+			finding.Message = fmt.Sprintf("the topic id is %s, but the cluster's metadata has %s for this topic", m.TopicID,
+				topic.ID)
 			finding.Evidence = []Evidence{{"topic id", topic.ID.String(), m.TopicID.String()}}
 			p.found(nil, finding)
 			return
@@ -191,7 +185,7 @@ func lookAtAssignment(p *partition, f *logdir.File) {
 	}
 	if why != "" {
 		p.found(nil, Finding{Code: "partition-not-assigned", Place: inFile(f.Rel, -1, -1), logPos: -1,
-			Message: why + "; a broker may set its files aside at the next start"})
+			Message: why})
 	}
 }
 

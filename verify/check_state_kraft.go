@@ -94,16 +94,14 @@ func lookAtSnapshotRange(p *partition) {
 	switch {
 	case start > 0 && (newest == nil || newest.Name.Base < start):
 		p.found(p.segments[0], Finding{Code: "metadata-snapshot-needed", Place: p.segments[0].place(0, 0, 0, start-1),
-			logPos: -1,
-			Message: fmt.Sprintf("the log begins at offset %d, and no snapshot has what was before; a broker or controller "+
-				"does not start", start)})
+			logPos:  -1,
+			Message: fmt.Sprintf("the log begins at offset %d, and no snapshot has what was before", start)})
 	case newest != nil && (newest.Name.Epoch > p.lastBatch.LeaderEpoch || newest.Name.Epoch == p.lastBatch.LeaderEpoch &&
 		newest.Name.Base > end):
 		p.found(nil, Finding{Code: "metadata-snapshot-ahead", Place: Place{newest.Rel, -1, -1, end, newest.Name.Base - 1},
 			logPos: -1, since: end,
-			Message: fmt.Sprintf("the snapshot is of offset %d and epoch %d, the log ends at %d and epoch %d; at its next "+
-				"start a broker empties the log and resumes "+
-				"after the snapshot", newest.Name.Base, newest.Name.Epoch, end, p.lastBatch.LeaderEpoch)})
+			Message: fmt.Sprintf("the snapshot is of offset %d and epoch %d, the log ends at %d and epoch %d", newest.Name.Base,
+				newest.Name.Epoch, end, p.lastBatch.LeaderEpoch)})
 	}
 }
 

@@ -184,7 +184,7 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	var at *format.Error
 	if errors.As(err, &at) {
 		finding.Pos, finding.Len = min(at.Pos, int64(len(raw))), -1
-		finding.Message = reason(err) + "; a broker deletes the file at its next start and uses an older one"
+		finding.Message = reason(err)
 		finding.Evidence = []Evidence{{at.What, at.Want, at.Got}}
 	} else {
 		n := int64(snapshot.StrayBytes())
@@ -424,10 +424,13 @@ func (x *snapshotFollower) finish() {
 
 // beyond reports a snapshot of an offset beyond the log end offset.
 func (x *snapshotFollower) beyond(last *segment, f *logdir.File, end int64) {
-	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: x.p.lost(end), Place: Place{f.Rel, -1, -1, end,
+	severity := x.p.lost(end)
+	if x.p.stoppedAt(end) {
+		severity = Warning
+	}
+	x.p.found(last, Finding{Code: "snapshot-beyond-end", Severity: severity, Place: Place{f.Rel, -1, -1, end,
 		f.Name.Base - 1}, logPos: -1, since: end,
-		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d; a broker deletes it at its "+
-			"next start", f.Name.Base, end)})
+		Message: fmt.Sprintf("the snapshot was taken at offset %d, but the log ends at %d", f.Name.Base, end)})
 }
 
 // stray reports the snapshots where no segment begins, begun or could have begun.
@@ -441,6 +444,7 @@ func (x *snapshotFollower) stray(end int64) {
 	for _, s := range x.p.segments {
 		at[s.firstOffset] = true
 	}
+	x.perhapsGone(at)
 	gaps := map[int64]*Finding{}
 	for _, f := range x.p.findings {
 		if f.Code == "offset-gap" {
@@ -453,10 +457,8 @@ func (x *snapshotFollower) stray(end int64) {
 		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] &&
 			f.Name.Base < end {
 			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base,
-				until: f.Name.Base + 1,
-				Message: "no segment begins at this offset, and the log does not end there; a broker deletes such a snapshot at " +
-					"its next start, unless it " +
-					"is the newest of the last segment"})
+				until:   f.Name.Base + 1,
+				Message: "no segment begins at this offset, and the log does not end there"})
 		}
 	}
 }
@@ -474,6 +476,38 @@ func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
 		gap.Message += fmt.Sprintf("; a producer snapshot was taken at offset %d, where a segment began that is gone",
 			gap.FirstOffset)
 		gap.Related = append(gap.Related, inFile(f.Rel, -1, -1))
+	}
+}
+
+// perhapsGone reports the snapshots of a compacted log that lie between the end of one segment and the beginning of the
+// next: either a segment that began there is gone, or a broker stopped there, and what was before and behind was
+// compacted away. The cleaner deletes the snapshots of what it merges.
+func (x *snapshotFollower) perhapsGone(segments map[int64]bool) {
+	if !x.p.compacted {
+		return
+	}
+	i := 0
+	for _, f := range x.p.dir.Files {
+		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() {
+			continue
+		}
+		for i < len(x.p.segments) && x.p.segments[i].base <= f.Name.Base {
+			i++
+		}
+		if i == 0 || i == len(x.p.segments) {
+			continue
+		}
+		before, next := x.p.segments[i-1], x.p.segments[i]
+		if f.Name.Base < before.nextOffset || before.base == f.Name.Base || before.damaged || segments[f.Name.Base] {
+			continue
+		}
+		segments[f.Name.Base] = true
+		x.p.found(next, Finding{Code: "snapshot-stray", Severity: Warning, Place: Place{f.Rel, -1, -1, f.Name.Base,
+			next.base - 1},
+			logPos: -1, from: f.Name.Base, until: f.Name.Base + 1,
+			Message: fmt.Sprintf("the snapshot was taken at offset %d, and no batch is there up to %d, where the next segment "+
+				"begins: a segment is gone, unless the broker stopped there and the log cleaner took the rest", f.Name.Base,
+				next.base)})
 	}
 }
 

@@ -102,7 +102,7 @@ var stateDamage = []struct {
 	{"recovery point below the end", []string{cleanData1}, replaced(recoveryFile, "prices 0 109", "prices 0 9"),
 		[]string{"note recovery-point-not-end recovery-point-offset-checkpoint 56 9-108"}},
 	{"high watermark beyond the end", []string{cleanData1}, replaced(watermarkFile, "prices 0 109", "prices 0 1090"),
-		[]string{"damage high-watermark-beyond-end replication-offset-checkpoint 72 109-1089"}},
+		[]string{"warning high-watermark-beyond-end replication-offset-checkpoint 72 109-1089"}},
 	{"high watermark below the start", []string{cleanData2}, replaced(watermarkFile, "audit-log 0 240", "audit-log 0 24"),
 		[]string{"warning high-watermark-below-start replication-offset-checkpoint 29 24-29"}},
 	{"log start beyond the end", []string{cleanData2}, replaced("log-start-offset-checkpoint", "0 30", "0 300"),

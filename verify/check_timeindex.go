@@ -91,8 +91,7 @@ func (x *timeFollower) end(seg *segment) {
 	}
 	if n := x.times.Len() - x.times.Logical().Len(); n > 0 && seg.indexed() && x.p.inUse() {
 		x.found(seg, "timeindex-zero-slots", x.times.Len()-n, n, plural(int64(n), "slot at the end is",
-			"slots at the end are")+" zero; a broker takes "+
-			"the last one for the segment's largest timestamp, 1970, and retention by time deletes the segment")
+			"slots at the end are")+" zero, which count as entries of 1970 where a segment was closed")
 		return
 	}
 	violation, bad := x.check.Finish()
@@ -142,8 +141,8 @@ func (x *timeFollower) beyond(seg *segment) bool {
 	logical := x.times.Logical()
 	n := logical.Len()
 	last := logical.Entry(n - 1).Offset
-	if last < seg.nextOffset || last > max(seg.nextOffset, seg.reached)+mostLost || !seg.last &&
-		seg.dir.Next.Base <= seg.nextOffset {
+	if seg.last && x.p.stoppedAt(seg.nextOffset) || last < seg.nextOffset || last > max(seg.nextOffset, seg.reached)+
+		mostLost || !seg.last && seg.dir.Next.Base <= last {
 		return false
 	}
 	head := n
@@ -174,8 +173,7 @@ func (x *timeFollower) missing(seg *segment) {
 		return
 	}
 	f := Finding{Code: "timeindex-missing", Place: inFile(seg.sibling(format.KindTimeIndex), -1, -1), logPos: -1,
-		Message: "the segment has no time index; after a clean stop a broker makes an empty one, and retention goes by " +
-			"the file's modification time"}
+		Message: "the segment has no time index; with an empty one retention goes by the file's modification time"}
 	if seg.last {
 		f.Severity = Note
 		f.Message = "the last segment has no time index, which a broker makes when it first needs it"

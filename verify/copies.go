@@ -15,15 +15,10 @@ type incompleteCopy struct {
 	from      int64
 }
 
-// newerThanLog are the findings that say that a log ends before another file of the same directory.
-var newerThanLog = map[string]bool{"log-end-missing": true, "recovery-point-beyond-end": true,
-	"high-watermark-beyond-end": true,
-	"snapshot-beyond-end":       true, "leader-epoch-beyond-end": true}
-
 // noteCopy remembers from which offset on a partition is incomplete, if it is.
 func (d *driver) noteCopy(p *partition, found []*Finding) {
 	for _, f := range found {
-		if newerThanLog[f.Code] && f.FirstOffset >= 0 && p.dir.Parent != nil {
+		if endsEarly(f.Code) && f.FirstOffset >= 0 && p.dir.Parent != nil {
 			d.incomplete[p.dir.Parent] = append(d.incomplete[p.dir.Parent], incompleteCopy{p.name, f.FirstOffset})
 			return
 		}

@@ -157,11 +157,14 @@ func (d *driver) settings(dir *logdir.LogDir) *state.Settings {
 
 // stateError makes a finding of what a broker cannot read in a text file.
 func stateError(code, file string, raw []byte, err error, effect string) Finding {
-	f := Finding{Code: code, Place: inFile(file, -1, -1), Message: reason(err) + "; " + effect, logPos: -1}
+	if effect != "" {
+		effect = "; " + effect
+	}
+	f := Finding{Code: code, Place: inFile(file, -1, -1), Message: reason(err) + effect, logPos: -1}
 	var at *format.Error
 	if len(raw) > 0 && zeros(raw) {
 		f.Pos, f.Len = 0, int64(len(raw))
-		f.Message = plural(f.Len, "zero byte", "zero bytes") + " and nothing else; " + effect
+		f.Message = plural(f.Len, "zero byte", "zero bytes") + " and nothing else" + effect
 		f.Evidence = []Evidence{{"content", "text", plural(f.Len, "zero byte", "zero bytes")}}
 	} else if errors.As(err, &at) {
 		f.Pos = min(max(at.Pos, 0), int64(len(raw)))

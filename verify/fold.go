@@ -221,6 +221,9 @@ var traits = map[string]trait{
 	"metadata-snapshot-ahead":   ofState,
 }
 
+// endsEarly reports whether a finding says that a log once was longer.
+func endsEarly(code string) bool { return beyondEnd[code] || code == "log-end-missing" }
+
 // explains reports whether effect follows from cause.
 func explains(cause, effect *Finding) bool {
 	from, to := cause.doubtful()
@@ -228,6 +231,8 @@ func explains(cause, effect *Finding) bool {
 	switch {
 	case cause.Severity == Note && effect.Severity > Note:
 		return false // where nothing is wrong nothing follows
+	case cause.Code == "leftover-swap" && endsEarly(effect.Code):
+		return cause.FirstOffset <= effect.FirstOffset && effect.LastOffset <= cause.LastOffset
 	case cause.Severity < effect.Severity && (effect.Code == "high-watermark-beyond-end" ||
 		effect.Code == "recovery-point-beyond-end"):
 		return cause.Code == "high-watermark-beyond-end" // a crash is no excuse for what was committed

@@ -43,6 +43,7 @@ type partition struct {
 	// compacted, even where a cleaner took whole batches of one record and left no other trace.
 	compacted bool
 	shutdown  shutdown
+	repeat    *repeat // nil: not looked for yet
 	ranks     map[string]int
 	root      string       // the operand that the files are relative to, as the user would name it
 	alone     *logdir.File // the file, if only that was given
@@ -139,7 +140,8 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 	if p.gone || p.dir.ListErr != nil && len(p.dir.All()) == 0 {
 		return p.driver.ctx.Err() // that a directory cannot be listed does not make it empty
 	}
-	p.compacted = p.cleaned() || p.dir.Topic == "__consumer_offsets" || p.dir.Topic == "__transaction_state"
+	compact, _ := p.policy()
+	p.compacted = compact || p.cleaned() || p.dir.Topic == "__consumer_offsets" || p.dir.Topic == "__transaction_state"
 	p.producers = p.startState()
 	for _, c := range p.driver.checks {
 		if c.Follow != nil {

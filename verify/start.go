@@ -72,15 +72,22 @@ func (p *partition) nextStart() *broker.PartitionStart {
 	return s
 }
 
+// asks reports whether a finding needs the next start to be played through: it is worse than a note, or may be, or it
+// says what becomes of a file.
+func (p *partition) asks(f *Finding) bool {
+	switch f.Code {
+	case "leftover-deleted", "partition-metadata-missing", "partition-not-assigned", "leader-epoch-unreadable":
+		return true
+	case "leftover-directory", "changed-while-read":
+		return false
+	}
+	return f.Severity > Note || p.shutdown != unknownShutdown && ofFile[f.Code]
+}
+
 // judgeByStart lets the next start decide how bad findings are, and says what it does about them. It is played through
 // only where something is wrong.
 func (p *partition) judgeByStart(found []*Finding) {
-	asks := false
-	for _, f := range found {
-		asks = asks || f.Severity > Note || f.Code == "leftover-deleted" || f.Code == "partition-metadata-missing" ||
-			f.Code == "partition-not-assigned"
-	}
-	if !asks || p.alone != nil || p.dir.Suffix == "delete" {
+	if p.alone != nil || !slices.ContainsFunc(found, p.asks) {
 		return
 	}
 	runs := p.dir.Parent != nil && p.dir.Parent.BrokerRuns()
@@ -90,24 +97,28 @@ func (p *partition) judgeByStart(found []*Finding) {
 	}
 	told := map[string]bool{}
 	for _, f := range found {
-		if (f.Code == "zero-tail" || f.Code == "torn-tail") && f.Severity == Damage {
-			f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, render.ShellWord(f.Shown))
-		}
 		switch {
+		case p.dir.Suffix == "delete" && (s.Failure == nil || s.Failure.Place != filepath.Base(f.File)):
 		case runs && f.Severity == Note: // it creates topics, and deletes them and segments, all the time
-		case f.Code == "leftover-deleted":
-			p.onlyCopy(f, s)
 		case f.Code == "partition-not-assigned" || f.Code == "partition-metadata-missing" || f.Code == "topic-id-differs":
-			strayed(f, s)
-		case f.Code == "index-missing":
-			p.indexMade(f, s)
-		case traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0 && f.Severity == Damage:
-			p.indexRepaired(f, s)
-		case f.Severity > Note && f.base >= 0 && strings.HasSuffix(f.File, ".log") && !told[f.File]:
-			told[f.File] = p.logLoaded(f, s)
+			p.strayed(f, s)
+		case f.base >= 0 && f.Severity > Note && strings.HasSuffix(f.File, ".log"):
+			p.tail(f, s)
+			told[f.File] = told[f.File] || p.logLoaded(f, s)
+		case f.Code == "log-start-beyond-end" || f.Code == "metadata-snapshot-ahead":
+			p.emptied(f, s)
+		case ofFile[f.Code] || traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0 && f.Severity > Note:
+			p.fileLoaded(f, s)
 		}
 	}
 }
+
+// ofFile are the findings about a file besides a log that a start may remove, rename or write anew.
+var ofFile = map[string]bool{"leftover-deleted": true, "leftover-swap": true, "leftover-cleaned": true,
+	"bad-file-name": true, "odd-file-name": true, "index-without-log": true, "segment-log-missing": true,
+	"snapshot-corrupt": true, "snapshot-content": true, "snapshot-beyond-end": true, "snapshot-stray": true,
+	"leader-epoch-beyond-end": true, "leader-epoch-file-order": true, "leader-epoch-unreadable": true,
+	"partition-metadata-unreadable": true, "metadata-snapshot-ahead": true}
 
 // segmentOfStart is how the start has loaded the segment that a finding is about.
 func segmentOfStart(f *Finding, s *broker.PartitionStart) (broker.LoadedSegment, bool) {
@@ -129,14 +140,49 @@ func cutIn(base int64, s *broker.PartitionStart) (broker.Cut, bool) {
 	return broker.Cut{}, false
 }
 
+// change is what the start does to a file of the partition, false if it does not know of it.
+func change(name string, s *broker.PartitionStart) (broker.FileChange, bool) {
+	i := slices.IndexFunc(s.Files, func(c broker.FileChange) bool { return c.Name == name })
+	if i < 0 {
+		return broker.FileChange{}, false
+	}
+	return s.Files[i], true
+}
+
+// failed says what comes of a partition that is not loaded.
+func (p *partition) failed(f *broker.Failure) string {
+	if f.Offline {
+		return p.startWords() + " does not load the partition, and takes its log directory offline"
+	}
+	return p.startWords() + " does not load the partition, and the broker does not run"
+}
+
+// tail judges what stands behind the last batch of a segment: what a start cuts off there without a record is a
+// warning, if nothing says that there were any.
+func (p *partition) tail(f *Finding, s *broker.PartitionStart) {
+	cut, isCut := cutIn(f.base, s)
+	if (f.Code == "zero-tail" || f.Code == "torn-tail") && f.Severity == Damage {
+		f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, render.ShellWord(f.Shown))
+	}
+	tail := f.Code == "zero-tail" || f.Code == "torn-tail" || f.Code == "damaged-bytes"
+	if !tail || !isCut || cut.At != f.Pos || len(s.Lost.Ranges) > 0 || removedLogs(s) > 0 ||
+		p.shutdown == unknownShutdown || f.LastOffset >= f.FirstOffset {
+		return
+	}
+	last := p.segments[len(p.segments)-1].base == f.base
+	if !last || p.stoppedAt(f.FirstOffset) || p.lost(f.FirstOffset) == Warning && s.RecoveryPoint <= f.FirstOffset {
+		f.Severity = min(f.Severity, Warning)
+	}
+}
+
 // logLoaded says what the start makes of a log in which something is wrong; it is false if that is nothing to tell.
 func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 	seg, loaded := segmentOfStart(f, s)
 	cut, isCut := cutIn(f.base, s)
 	name := filepath.Base(f.File)
 	switch {
-	case s.Failure != nil && s.Failure.Place == name:
-		f.Message += fmt.Sprintf("; %s does not load the partition: %s", p.startWords(), s.Failure.Err)
+	case s.Failure != nil && (s.Failure.Place == name || f.Code == "metadata-snapshot-needed"):
+		f.Message += fmt.Sprintf("; %s: %s", p.failed(s.Failure), s.Failure.Err)
 	case isCut:
 		f.Message += fmt.Sprintf("; %s cuts the segment at byte %d", p.startWords(), cut.At) + lostWords(s) + p.vanishing()
 	case traits[f.Code]&(moves|hides) == 0:
@@ -144,7 +190,7 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 	case loaded && seg.Recovered:
 		f.Message += "; " + p.startWords() + " recovers the segment, and keeps this as it is"
 	case loaded && s.Clean:
-		f.Message += "; " + p.startWords() + " does not look at it: the broker stopped cleanly"
+		f.Message += "; " + p.startWords() + " does not look at it: the broker stopped cleanly" + p.fallsBack(s)
 	case loaded:
 		f.Message += fmt.Sprintf("; %s does not look at it: it lies below the recovery point, %d", p.startWords(),
 			s.RecoveryPoint)
@@ -152,6 +198,16 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 		return false
 	}
 	return true
+}
+
+// fallsBack says that the log end offset comes out below the last batch.
+func (p *partition) fallsBack(s *broker.PartitionStart) string {
+	end, known := p.end()
+	if !known || s.Failure != nil || s.LogEnd >= end {
+		return ""
+	}
+	return fmt.Sprintf(", and takes %d for the log end offset, where it writes on, though the log goes on to %d", s.LogEnd,
+		end)
 }
 
 // vanishing says which topics go with the end of a metadata log, which is recovered at every start.
@@ -179,62 +235,137 @@ func (p *partition) startWords() string {
 	return "the next start"
 }
 
-// lostWords says what is lost with what is cut.
-func lostWords(s *broker.PartitionStart) string {
-	text, removed := "", int64(0)
+// removedLogs is how many segments the start removes.
+func removedLogs(s *broker.PartitionStart) int64 {
+	removed := int64(0)
 	for _, f := range s.Files {
 		if n := format.ParseFileName(f.Name); f.Action == broker.Delete && n.Kind == format.KindLog && !n.Leftover() {
 			removed++
 		}
 	}
-	if removed > 0 {
+	return removed
+}
+
+// lostWords says what is lost with what is cut.
+func lostWords(s *broker.PartitionStart) string {
+	text := ""
+	if removed := removedLogs(s); removed > 0 {
 		text = " and deletes " + plural(removed, "later segment", "later segments")
 	}
+	return text + goneWords(s)
+}
+
+// goneWords says which offsets go, "" if none do.
+func goneWords(s *broker.PartitionStart) string {
 	n := len(s.Lost.Ranges)
 	if n == 0 {
-		return text
+		return ""
 	}
-	return text + fmt.Sprintf(", with which %s from %d to %d go", plural(s.Lost.Offsets(), "offset", "offsets"),
+	return fmt.Sprintf(", with which %s from %d to %d go", plural(s.Lost.Offsets(), "offset", "offsets"),
 		s.Lost.Ranges[0].First, s.Lost.Ranges[n-1].Last)
 }
 
-// indexRepaired: what the start makes anew without loss is no damage.
-func (p *partition) indexRepaired(f *Finding, s *broker.PartitionStart) {
+// emptied says what comes of a log start offset beyond the end of the log.
+func (p *partition) emptied(f *Finding, s *broker.PartitionStart) {
+	if removed := removedLogs(s); s.Failure == nil && removed > 0 && s.LogStart == s.LogEnd {
+		f.Message += fmt.Sprintf("; %s deletes %s%s, and begins an empty log at offset %d", p.startWords(),
+			plural(removed, "segment", "segments"), goneWords(s), s.LogEnd)
+	}
+}
+
+// fileLoaded says what the start does with a file, and judges it by that: what is made anew without loss is no damage,
+// what goes with the only copy of records is.
+func (p *partition) fileLoaded(f *Finding, s *broker.PartitionStart) {
+	name := filepath.Base(f.File)
+	c, known := change(name, s)
 	seg, loaded := segmentOfStart(f, s)
-	cut, isCut := cutIn(f.base, s)
-	if isCut {
-		isCut = slices.ContainsFunc(s.Lost.Ranges, func(r broker.LostRange) bool { return r.File == cut.File })
-	}
-	if p.shutdown == unknownShutdown || !loaded || !seg.Recovered || isCut || s.Failure != nil {
+	index := traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0
+	switch {
+	case s.Failure != nil && s.Failure.Place == name:
+		f.Severity = Damage
+		f.Message += "; " + p.failed(s.Failure)
+	case s.Failure != nil || !known:
 		return
+	case strings.HasPrefix(f.Code, "leftover-") && p.onlyCopy(f, s):
+	case index && slices.ContainsFunc(s.Hazards, func(h broker.Hazard) bool { return h.File == name }):
+		f.Message += "; after " + p.startWords() + " it counts as one of 1970, and retention by time deletes the segment"
+	case c.Action == broker.Create && index:
+		p.indexMade(f, s, loaded && seg.Recovered)
+	case c.Action == broker.Create || f.Code == "odd-file-name":
+	case c.Action == broker.Keep && index:
+		f.Message += "; " + p.startWords() + " uses the file as it is"
+	case c.Action == broker.Keep && f.Code == "snapshot-content":
+		f.Message += "; " + p.startWords() + " leaves the file where it is"
+	case c.Action == broker.Keep:
+	default:
+		p.fileChanged(f, s, &c, index && loaded && seg.Recovered)
 	}
-	f.Severity = Warning
-	if f.Code == "txnindex-entry-missing" && f.LastOffset+1 == s.LogEnd {
-		f.Severity = Note
-		f.Message += ", if there are any before the broker starts again: it ended after it had written the marker, and " +
-			"before the index"
+}
+
+// fileChanged says how a file comes out of the start, and how bad what is wrong with it is then.
+func (p *partition) fileChanged(f *Finding, s *broker.PartitionStart, c *broker.FileChange, recovered bool) {
+	if f.Severity == Damage && p.shutdown != unknownShutdown && traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0 {
+		f.Severity = Warning
+		if f.Code == "txnindex-entry-missing" && recovered && f.LastOffset+1 == s.LogEnd {
+			f.Severity = Note
+			f.Message += ", if there are any before the broker starts again: it ended after it had written the marker, and " +
+				"before the index"
+		}
 	}
-	f.Message += "; the next start recovers the segment and makes the file anew"
+	f.Message += "; " + p.startWords()
+	if recovered {
+		f.Message += " recovers the segment and"
+	}
+	f.Message += actionWords(c, f.Code)
+}
+
+// actionWords says what becomes of a file.
+func actionWords(c *broker.FileChange, code string) string {
+	switch {
+	case c.Action == broker.Rename:
+		return " puts it in its place, as " + c.RenamedTo
+	case c.Action == broker.Truncate && *c.After > 0:
+		return fmt.Sprintf(" cuts the file to %s", plural(*c.After, "byte", "bytes"))
+	case c.Action == broker.Delete:
+		return " deletes the file"
+	case strings.HasPrefix(code, "leader-epoch"):
+		return " writes the file anew, without what does not fit"
+	}
+	return " makes the file anew"
 }
 
 // indexMade: without an offset index the segment is recovered, whatever the marker says.
-func (p *partition) indexMade(f *Finding, s *broker.PartitionStart) {
-	cut, isCut := cutIn(f.base, s)
-	if !isCut || f.Severity < Warning {
+func (p *partition) indexMade(f *Finding, s *broker.PartitionStart, recovered bool) {
+	if f.Severity < Warning {
 		return
 	}
-	f.Severity = Damage
-	f.Message += fmt.Sprintf("; it cuts the log at byte %d then%s: put the index back first", cut.At, lostWords(s))
-	f.Next = "kseg verify --rebuild DIR " + render.ShellWord(p.dir.Display)
+	cut, isCut := cutIn(f.base, s)
+	switch {
+	case f.Code == "index-missing" && isCut && len(s.Lost.Ranges) > 0:
+		f.Severity = Damage
+		f.Message += fmt.Sprintf("; %s recovers the segment for it, and cuts it at byte %d%s: put the index back first",
+			p.startWords(), cut.At, lostWords(s))
+		f.Next = "kseg verify --rebuild DIR " + render.ShellWord(p.dir.Display)
+	case recovered:
+		f.Message += "; " + p.startWords() + " reads the whole segment and makes the file"
+	default:
+		f.Message += "; " + p.startWords() + " makes an empty one"
+	}
 }
 
-// onlyCopy: a file that is to be deleted may hold what is nowhere else, within the log or beyond its end.
-func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
+// onlyCopy: a file that a start deletes may hold what is nowhere else, within the log or beyond its end.
+func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) bool {
 	files := map[string]bool{filepath.Base(f.File): true}
 	for _, r := range f.Related {
 		files[filepath.Base(r.File)] = true
 	}
 	for _, r := range s.Lost.Ranges {
+		if f.Code == "leftover-swap" && len(s.Cuts) == 0 && !format.ParseFileName(r.File).Leftover() {
+			f.Severity = Damage
+			f.Message += fmt.Sprintf("; %s puts it in its place and deletes segments that begin before the end of a .swap%s",
+				p.startWords(), goneWords(s))
+			return true
+		}
 		if !files[r.File] {
 			continue
 		}
@@ -242,14 +373,16 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) {
 		if p.cutOff(r) {
 			f.Message = fmt.Sprintf("a follower cut off offsets %d to %d, which were not committed and which the leader of a "+
 				"later epoch does not have", r.First, r.Last)
-			return
+			return true
 		}
 		f.Severity = Damage
-		f.Message = fmt.Sprintf("the next start deletes %s, and offsets %d to %d are nowhere else", r.File, r.First, r.Last)
+		f.Message = fmt.Sprintf("%s deletes %s, and offsets %d to %d are nowhere else", p.startWords(), r.File, r.First,
+			r.Last)
 		f.Next = fmt.Sprintf("copy the files of segment %d out of the directory before a broker starts on it",
 			format.ParseFileName(r.File).Base)
-		return
+		return true
 	}
+	return false
 }
 
 // cutOff reports whether replication took the offsets of a file away: none of them was committed, and a later leader
@@ -306,11 +439,12 @@ func (p *partition) leaderEpochs() []format.EpochEntry {
 }
 
 // strayed: a partition that is set aside is lost to those who read it, if there is anything in it.
-func strayed(f *Finding, s *broker.PartitionStart) {
-	if s.Stray == "" || !slices.ContainsFunc(s.Partition.Segments,
-		func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
+func (p *partition) strayed(f *Finding, s *broker.PartitionStart) {
+	if s.Stray == "" {
 		return
 	}
-	f.Severity = Damage
-	f.Message = "the next start sets the partition aside as -stray: " + s.Stray
+	f.Message += "; " + p.startWords() + " sets the partition aside as -stray: " + s.Stray
+	if slices.ContainsFunc(s.Partition.Segments, func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
+		f.Severity = Damage
+	}
 }

@@ -1,0 +1,166 @@
+//go:build oracle
+
+package verify
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kseg/format"
+	"kseg/internal/fixture"
+)
+
+// TestOracleVerdict damages log directories at random, lets the real loader load the partition, and holds the verdict
+// against what was gone before, what the start has taken, and whether look-ups are right afterwards.
+func TestOracleVerdict(t *testing.T) {
+	fixture.InMemory(t)
+	java := fixture.CompileJava(t, "../broker/oracle/Loads.java")
+	seed, _ := strconv.Atoi(os.Getenv("KSEG_ORACLE_SEED"))
+	count, _ := strconv.Atoi(os.Getenv("KSEG_ORACLE_COUNT"))
+	rng := rand.New(rand.NewPCG(uint64(seed), 3))
+	bases := trialBases(t)
+	root := t.TempDir()
+	var input strings.Builder
+	var trials []*trial
+	for i := range max(count, 200) {
+		c := newTrial(t, rng, filepath.Join(root, fmt.Sprint(i)), bases[rng.IntN(len(bases))])
+		m := fixture.Mutator{Rand: rng, Dir: c.dir}
+		for range 1 + rng.IntN(5)/4 {
+			m.Step()
+		}
+		c.did = strings.Join(m.Done, ", ")
+		c.verify(t)
+		trials = append(trials, c)
+		shutdown := map[bool]string{true: "clean", false: "unclean"}[c.clean]
+		fmt.Fprintln(&input, c.dir, shutdown, c.recoveryPoint, c.logStart(t), 4096, 65536)
+		if err := os.CopyFS(c.dir+".before", os.DirFS(c.dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := strings.Split(string(java.Run(t, strings.NewReader(input.String()), "Loads")), "\n\n")
+	bad := map[string]int{}
+	for i, c := range trials {
+		loaded := strings.HasPrefix(out[i], "loaded")
+		before, after := intactIn(t, c.dir+".before"), intactIn(t, c.dir)
+		gone, taken := less(c.healthy, before), less(before, after)
+		gone = slices.DeleteFunc(gone, func(b intact) bool { return after[b] })
+		whole := len(gone) == 0
+		gone = slices.DeleteFunc(gone, c.explained(after))
+		committed := slices.DeleteFunc(slices.Clone(gone), func(b intact) bool { return !c.clean && b.base >= c.watermark })
+		wrong := ""
+		switch worst := c.worst(); {
+		case !loaded && worst < Damage:
+			wrong = "not loaded, and no damage: " + strings.SplitN(out[i], "\n", 2)[0]
+		case len(taken) > 0 && worst < Damage:
+			wrong = fmt.Sprint("intact batches are taken, and no damage: ", taken[:min(3, len(taken))])
+		case len(committed) > 0 && worst < Damage:
+			wrong = fmt.Sprint("committed batches are gone, and no damage: ", committed[:min(3, len(committed))])
+		case len(gone) > 0 && worst < Warning:
+			wrong = fmt.Sprint("batches are gone, and no warning: ", gone[:min(3, len(gone))])
+		case loaded && whole && len(taken) == 0 && worst == Damage && c.asGood(t):
+			wrong = "nothing is lost, look-ups are right, and damage"
+		}
+		if wrong != "" {
+			kind := strings.SplitN(wrong, ":", 2)[0]
+			bad[kind]++
+			t.Errorf("%d: %s\n%s", i, wrong, c)
+		}
+	}
+	t.Logf("%d of %d: %v", len(trials)-sum(bad), len(trials), bad)
+}
+
+// explained reports what a broker itself takes: segments from the oldest on, by retention, and batches of a compacted
+// log that others come after.
+func (c *trial) explained(after map[intact]bool) func(intact) bool {
+	first, last := int64(math.MaxInt64), int64(-1)
+	for b := range after {
+		first, last = min(first, b.base), max(last, b.base)
+	}
+	// A crash takes whole files of a last segment that was not on the disk yet.
+	dropped := !c.clean && strings.HasPrefix(c.did, "drop segment")
+	return func(b intact) bool {
+		return b.next <= first && len(after) > 0 || c.compacted && b.base < last || dropped && b.base >= c.watermark
+	}
+}
+
+func sum(m map[string]int) int {
+	n := 0
+	for _, k := range m {
+		n += k
+	}
+	return n
+}
+
+func (c *trial) logStart(t *testing.T) int64 {
+	raw, err := os.ReadFile(filepath.Join(c.root, "log-start-offset-checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := format.DecodeOffsetCheckpoint(raw)
+	if err != nil || len(d.Entries) == 0 {
+		return 0
+	}
+	return d.Entries[0].Offset
+}
+
+// asGood reports whether what was loaded is as good as what was there before anything was done to it: all of its
+// bytes are batches in order, and look-ups through the indexes find them.
+func (c *trial) asGood(t *testing.T) bool {
+	logs, err := filepath.Glob(filepath.Join(c.dir, "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(logs)
+	next := int64(0)
+	for i, name := range logs {
+		base := format.ParseFileName(filepath.Base(name)).Base
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(ext string) []byte {
+			b, _ := os.ReadFile(strings.TrimSuffix(name, ".log") + ext)
+			return b
+		}
+		last := i == len(logs)-1
+		index := format.NewOffsetIndex(read(".index"), base)
+		times := format.NewTimeIndex(read(".timeindex"), base)
+		if last && !c.clean {
+			index, times = index.Logical(), times.Logical()
+		}
+		offsets := format.NewOffsetIndexCheck(index)
+		byTime := format.NewTimeIndexCheck(times, index)
+		if base < next || (!last || c.clean) && index.ZeroTail() > 0 {
+			return false
+		}
+		next = base
+		for scan := format.NewScanner(raw, 0, base); scan.Next(); {
+			b := scan.Batch()
+			if b == nil || !b.Valid() || b.BaseOffset < next {
+				return false
+			}
+			next = b.NextOffset()
+			offsets.Add(b.Ref())
+			byTime.Add(b.Ref())
+		}
+		if _, bad := offsets.Finish(); bad {
+			return false
+		}
+		if _, bad := byTime.Finish(); bad || (!last || c.clean) && !byTime.LastIsLargest() {
+			return false
+		}
+		old, _ := os.ReadFile(filepath.Join(fixture.Root(t), "logdirs", c.base, strings.TrimSuffix(filepath.Base(name),
+			".log")+".txnindex"))
+		if string(read(".txnindex")) != string(old) {
+			return false
+		}
+	}
+	return true
+}
