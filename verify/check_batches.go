@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"kseg/format"
+	"kseg/render"
 	"kseg/state"
 )
 
@@ -123,9 +124,9 @@ func (p *partition) putBack(proven bool) string {
 	case !proven:
 		return ""
 	case p.alone != nil:
-		return "kseg salvage --fix-bits -o DIR " + quote(p.alone.Display)
+		return "kseg salvage --fix-bits -o DIR " + render.ShellWord(p.alone.Display)
 	}
-	return "kseg salvage --fix-bits -o DIR " + quote(p.dir.Display)
+	return "kseg salvage --fix-bits -o DIR " + render.ShellWord(p.dir.Display)
 }
 
 // goesOn says where the next intact batch is.

@@ -289,9 +289,9 @@ func (p *partition) fileLoaded(f *Finding, s *broker.PartitionStart) {
 	case strings.HasPrefix(f.Code, "leftover-") && p.onlyCopy(f, s):
 	case index && slices.ContainsFunc(s.Hazards, func(h broker.Hazard) bool { return h.File == name }):
 		f.Message += "; after " + p.startWords() + " it counts as one of 1970, and retention by time deletes the segment"
-	case c.Action == broker.Create && index:
+	case c.Action == broker.Create && (f.Code == "index-missing" || f.Code == "timeindex-missing"):
 		p.indexMade(f, s, loaded && seg.Recovered)
-	case c.Action == broker.Create || f.Code == "odd-file-name":
+	case c.Action == broker.Create && !index || f.Code == "odd-file-name":
 	case c.Action == broker.Keep && index:
 		f.Message += "; " + p.startWords() + " uses the file as it is"
 	case c.Action == broker.Keep && f.Code == "snapshot-content":

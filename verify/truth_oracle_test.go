@@ -20,7 +20,6 @@ import (
 // TestOracleVerdict damages log directories at random, lets the real loader load the partition, and holds the verdict
 // against what was gone before, what the start has taken, and whether look-ups are right afterwards.
 func TestOracleVerdict(t *testing.T) {
-	fixture.InMemory(t)
 	java := fixture.CompileJava(t, "../broker/oracle/Loads.java")
 	seed, _ := strconv.Atoi(os.Getenv("KSEG_ORACLE_SEED"))
 	count, _ := strconv.Atoi(os.Getenv("KSEG_ORACLE_COUNT"))
