@@ -56,18 +56,18 @@ const (
 
 // judge is Cleaner.shouldRetainRecord; what is dropped with its whole batch never comes here. supersededBy is the last
 // offset of its key, if that is Superseded.
-func (f *recordFilter) judge(b *format.Batch, rec *format.Record) (v Verdict, supersededBy int64) {
-	if rec.Offset > f.keys.latest {
+func (f *recordFilter) judge(b *format.Batch, rec *filtered) (v Verdict, supersededBy int64) {
+	if rec.offset > f.keys.latest {
 		return Kept, 0
 	}
-	if rec.Key == nil {
+	if !rec.keyed {
 		return Keyless, 0
 	}
-	found := f.keys.get(f.hasher.hash(rec.Key))
+	found := f.keys.get(rec.key)
 	switch {
-	case rec.Offset < found:
+	case rec.offset < found:
 		return Superseded, found
-	case rec.Value != nil:
+	case rec.valued:
 		return Kept, 0
 	case b.Legacy():
 		if f.keepLegacy {
@@ -88,7 +88,44 @@ type recordFilter struct {
 	// keepLegacy keeps tombstones of magic 0 and 1: the segment was modified later than their horizon.
 	keepLegacy bool
 	records    *format.RecordReader
+	some       []filtered // records that are judged together
 	kept       []keptRecord
+	warmed     uint64
+}
+
+// mostWarm is how many keys are looked up together: so many that their slots come to the processor's cache all at once,
+// and so few that they stay there.
+const mostWarm = 256
+
+// filtered is what a record is judged by.
+type filtered struct {
+	keptRecord
+	size          int64
+	key           keyHash
+	keyed, valued bool
+}
+
+func (f *recordFilter) facts(rec *format.Record) filtered {
+	out := filtered{keptRecord: keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()}, size: rec.Size,
+		keyed: rec.Key != nil, valued: rec.Value != nil}
+	if out.keyed {
+		out.key = f.hasher.hash(rec.Key)
+	}
+	return out
+}
+
+// next reads the next records of a batch, and brings what is known of their keys into the cache. It is false if there
+// are none left.
+func (f *recordFilter) next() bool {
+	var rec format.Record
+	f.some = f.some[:0]
+	for len(f.some) < mostWarm && f.records.Next(&rec) {
+		f.some = append(f.some, f.facts(&rec))
+	}
+	for i := range f.some {
+		f.warmed += f.keys.warm(f.some[i].key)
+	}
+	return len(f.some) > 0
 }
 
 // keptRecord is what the size of a record follows from.
@@ -102,27 +139,14 @@ func (f *recordFilter) look(b *format.Batch) fate {
 	out := fate{maxMs: -1, changed: b.Legacy()}
 	f.kept = f.kept[:0]
 	f.records.Reset(b)
-	var rec format.Record
 	all, kept := int64(0), int64(0)
-	for f.records.Next(&rec) {
-		out.records++
-		all += rec.Size
-		v := Kept
-		if !b.Control() {
-			v, _ = f.judge(b, &rec)
-		}
-		switch v {
-		case Superseded:
-			out.removed.Superseded++
-		case TombstoneExpired:
-			out.removed.Tombstone++
-		case Keyless:
-			out.removed.NoKey++
-		case Kept:
-			kept += rec.Size
-			out.tombstone = out.tombstone || rec.Value == nil
-			out.maxMs = max(out.maxMs, rec.Timestamp)
-			f.kept = append(f.kept, keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()})
+	for f.next() {
+		for i := range f.some {
+			rec := &f.some[i]
+			all += rec.size
+			if f.take(&out, b, rec) {
+				kept += rec.size
+			}
 		}
 	}
 	out.kept = int64(len(f.kept))
@@ -138,6 +162,29 @@ func (f *recordFilter) look(b *format.Batch) fate {
 		}
 	}
 	return out
+}
+
+// take counts a record, and reports whether it stays.
+func (f *recordFilter) take(out *fate, b *format.Batch, rec *filtered) bool {
+	out.records++
+	v := Kept
+	if !b.Control() {
+		v, _ = f.judge(b, rec)
+	}
+	switch v {
+	case Superseded:
+		out.removed.Superseded++
+	case TombstoneExpired:
+		out.removed.Tombstone++
+	case Keyless:
+		out.removed.NoKey++
+	case Kept:
+		out.tombstone = out.tombstone || !rec.valued
+		out.maxMs = max(out.maxMs, rec.timestampMs)
+		f.kept = append(f.kept, rec.keptRecord)
+		return true
+	}
+	return false
 }
 
 // measure fills in what the kept records take: as the batch is, or written anew. marker sets a delete horizon for the

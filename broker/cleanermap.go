@@ -5,8 +5,11 @@ import (
 	"math/bits"
 )
 
-// keyHash stands for a key. Kafka's cleaner takes an MD5; any hash of 128 bits answers alike.
-type keyHash struct{ a, b uint64 }
+// keyHash stands for a key. Kafka's cleaner takes an MD5; 80 bits of any good hash answer alike.
+type keyHash struct {
+	a uint64
+	b uint16
+}
 
 // keyHasher hashes keys. All hashers of one round share the seeds.
 type keyHasher struct{ a, b maphash.Seed }
@@ -14,70 +17,129 @@ type keyHasher struct{ a, b maphash.Seed }
 func newKeyHasher() keyHasher { return keyHasher{maphash.MakeSeed(), maphash.MakeSeed()} }
 
 func (h keyHasher) hash(key []byte) keyHash {
-	return keyHash{maphash.Bytes(h.a, key), maphash.Bytes(h.b, key)}
+	return keyHash{maphash.Bytes(h.a, key), uint16(maphash.Bytes(h.b, key))}
 }
 
-// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap): 24 bytes a key in a table that is at
-// most three quarters full.
+// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap), in 20 to 25 bytes a key: 256 tables
+// by the first byte of the hash, each of which grows by a quarter when it is four fifths full.
 type offsetMap struct {
-	table []offsetSlot
-	shift uint
-	n     int64
-	most  int64 // keys at which it is full
+	tables [256]offsetTable
+	base   int64 // the lowest offset there can be
+	n      int64
+	most   int64 // keys at which it is full
 	// latest is the offset up to which keys are in the map; -1 before the first.
 	latest int64
+	wide   map[keyHash]int64 // offsets that are too far above base for a slot
 }
 
-// offsetSlot is free if its offset is 0; others are one above the key's.
-type offsetSlot struct {
-	key    keyHash
-	offset int64
+// offsetTable has slots that are tried one after the other, from that on which the hash leads to.
+type offsetTable struct {
+	slots []offsetSlot
+	n     int
 }
 
-const firstMapSlots = 1 << 10
+// offsetSlot is free if rest is 0, which else is 16 bits of the hash and, above the base and one more, the offset.
+type offsetSlot struct{ hash, rest uint64 }
 
-func newOffsetMap(most int64) *offsetMap {
-	m := &offsetMap{most: most, latest: -1}
-	m.resize(firstMapSlots)
+const (
+	offsetBits = 48
+	wideOffset = 1<<offsetBits - 1 // it is in the map of those that are too large
+)
+
+func newOffsetMap(most, base int64) *offsetMap {
+	m := &offsetMap{most: most, base: base, latest: -1, wide: map[keyHash]int64{}}
+	for i := range m.tables {
+		m.tables[i].slots = make([]offsetSlot, 8)
+	}
 	return m
 }
 
-func (m *offsetMap) resize(slots int) {
-	old := m.table
-	m.table, m.shift = make([]offsetSlot, slots), uint(64-bits.TrailingZeros(uint(slots)))
-	for _, s := range old {
-		if s.offset != 0 {
-			*m.slot(s.key) = s
-		}
-	}
+func (m *offsetMap) table(key keyHash) *offsetTable { return &m.tables[key.a>>56] }
+
+// home is the slot that a hash leads to.
+func (t *offsetTable) home(hash uint64) int {
+	at, _ := bits.Mul64(hash<<8, uint64(len(t.slots)))
+	return int(at)
 }
 
-// slot is where a key is, or where it goes.
-func (m *offsetMap) slot(key keyHash) *offsetSlot {
-	mask := len(m.table) - 1
-	for i := int(key.a >> m.shift); ; i = (i + 1) & mask {
-		if s := &m.table[i]; s.offset == 0 || s.key == key {
+// find is where a key is, or where it goes.
+func (t *offsetTable) find(key keyHash) *offsetSlot {
+	for i := t.home(key.a); ; i++ {
+		if i == len(t.slots) {
+			i = 0
+		}
+		if s := &t.slots[i]; s.rest == 0 || s.hash == key.a && uint16(s.rest>>offsetBits) == key.b {
 			return s
 		}
 	}
 }
 
+func (s *offsetSlot) key() keyHash { return keyHash{s.hash, uint16(s.rest >> offsetBits)} }
+
+func (t *offsetTable) grow() {
+	old := t.slots
+	t.slots = make([]offsetSlot, len(old)+len(old)/4+8)
+	for _, s := range old {
+		if s.rest != 0 {
+			*t.find(s.key()) = s
+		}
+	}
+}
+
+// warm touches the slot of a key. Done for many keys that are looked up soon, it brings all of them into the processor's
+// cache at once, instead of one after the other. What it returns means nothing.
+func (m *offsetMap) warm(key keyHash) uint64 {
+	t := m.table(key)
+	return t.slots[t.home(key.a)].rest
+}
+
 // full reports whether no record with a key is taken any more, be the key known or not.
 func (m *offsetMap) full() bool { return m.n >= m.most }
 
-// put notes a key's offset, which is not negative, whatever was there before.
+// put notes a key's offset, which is not below the base, whatever was there before.
 func (m *offsetMap) put(key keyHash, offset int64) {
 	m.latest = offset
-	s := m.slot(key)
-	if s.offset == 0 {
-		if int(m.n) >= len(m.table)/4*3 {
-			m.resize(2 * len(m.table))
-			s = m.slot(key)
+	t := m.table(key)
+	s := t.find(key)
+	if s.rest == 0 {
+		if t.n++; t.n > len(t.slots)/5*4 {
+			t.grow()
+			s = t.find(key)
 		}
 		m.n++
 	}
-	*s = offsetSlot{key, offset + 1}
+	s.hash, s.rest = key.a, uint64(key.b)<<offsetBits
+	if above := uint64(offset-m.base) + 1; above < wideOffset {
+		s.rest |= above
+		return
+	}
+	s.rest |= wideOffset
+	m.wide[key] = offset
 }
 
 // get is the offset noted for a key, -1 if it is not there.
-func (m *offsetMap) get(key keyHash) int64 { return m.slot(key).offset - 1 }
+func (m *offsetMap) get(key keyHash) int64 {
+	if s := m.table(key).find(key); s.rest != 0 {
+		return m.offset(key, s)
+	}
+	return -1
+}
+
+func (m *offsetMap) offset(key keyHash, s *offsetSlot) int64 {
+	if above := int64(s.rest & wideOffset); above < wideOffset {
+		return m.base + above - 1
+	}
+	return m.wide[key]
+}
+
+// each calls fn with all keys and what is noted for them.
+func (m *offsetMap) each(fn func(key keyHash, offset int64)) {
+	for i := range m.tables {
+		for j := range m.tables[i].slots {
+			if s := &m.tables[i].slots[j]; s.rest != 0 {
+				key := s.key()
+				fn(key, m.offset(key, s))
+			}
+		}
+	}
+}

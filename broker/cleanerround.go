@@ -88,7 +88,7 @@ type CleanJob struct {
 // Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
 func (l *CleanerLog) Clean(ctx context.Context, job CleanJob) (*Round, error) {
 	c := &cleaning{CleanJob: job, ctx: ctx, log: l, records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
-		keys: newOffsetMap(job.Settings.MapKeys()), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
+		keys: newOffsetMap(job.Settings.MapKeys(), job.Range.FirstDirty), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
 	c.filter = recordFilter{keys: c.keys, hasher: newKeyHasher(), nowMs: job.NowMs, records: c.records,
 		horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
 	err := c.buildMap()
@@ -214,7 +214,12 @@ func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 			return stopAt(seg, b.Pos, err)
 		}
 	case !c.txns.data(&b.Batch):
-		for _, k := range b.keys {
+		for i, k := range b.keys {
+			if i%mostWarm == 0 {
+				for _, k := range b.keys[i:min(i+mostWarm, len(b.keys))] {
+					c.filter.warmed += c.keys.warm(k.key)
+				}
+			}
 			if c.keys.full() {
 				return errFull
 			}
@@ -379,7 +384,8 @@ func (c *cleaning) watch(seg *CleanerSegment, b *format.Batch) {
 	c.records.Reset(b)
 	var rec format.Record
 	for c.records.Next(&rec) {
-		v, by := c.filter.judge(b, &rec)
+		facts := c.filter.facts(&rec)
+		v, by := c.filter.judge(b, &facts)
 		c.Watch(seg, b, &rec, v, by)
 	}
 }

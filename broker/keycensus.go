@@ -27,12 +27,12 @@ type KeyCount struct {
 
 }
 
-// CountKeys counts keys, 24 bytes of memory each, and then looks for those with the most records, at most top of them.
+// CountKeys counts keys, 20 to 25 bytes of memory each, and then looks for those with the most records, at most top of them.
 // Where a batch cannot be read, the rest of its segment is not counted.
 func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus,
 	error) {
 	census, hasher := &KeyCensus{}, newKeyHasher()
-	counts := newOffsetMap(math.MaxInt64)
+	counts := newOffsetMap(math.MaxInt64, 0)
 	err := eachDataRecord(ctx, segments, records, func(rec *format.Record) {
 		if rec.Key == nil {
 			census.NoKey++
@@ -64,21 +64,22 @@ func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.R
 	return census, err
 }
 
+// keyCount is the count of a key, and its hash.
+type keyCount struct {
+	key   keyHash
+	count int64
+}
+
 // highest are the keys of the highest counts.
 func (m *offsetMap) highest(n int) map[keyHash]*KeyCount {
-	var heads []offsetSlot
-	less := func(a, b offsetSlot) int {
-		return cmp.Or(cmp.Compare(b.offset, a.offset), cmp.Compare(a.key.a, b.key.a))
-	}
-	for _, s := range m.table {
-		if s.offset == 0 {
-			continue
-		}
-		if heads = append(heads, s); len(heads) >= 2*n+1024 {
+	var heads []keyCount
+	less := func(a, b keyCount) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.key.a, b.key.a)) }
+	m.each(func(key keyHash, count int64) {
+		if heads = append(heads, keyCount{key, count}); len(heads) >= 2*n+1024 {
 			slices.SortFunc(heads, less)
 			heads = heads[:n]
 		}
-	}
+	})
 	slices.SortFunc(heads, less)
 	wanted := make(map[keyHash]*KeyCount, n)
 	for _, s := range heads[:min(n, len(heads))] {

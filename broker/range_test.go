@@ -113,7 +113,7 @@ func TestGroupsOfSegments(t *testing.T) {
 }
 
 func TestOffsetMapGrowsAndFills(t *testing.T) {
-	m, h := newOffsetMap(5000), newKeyHasher()
+	m, h := newOffsetMap(5000, 0), newKeyHasher()
 	for i := int64(0); !m.full(); i++ {
 		m.put(h.hash([]byte{byte(i), byte(i >> 8)}), i)
 	}
