@@ -32,7 +32,7 @@ type salvageOptions struct {
 func (o *salvageOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to write", func(fs *pflag.FlagSet) {
 		fs.StringVarP(&o.dir, "output-dir", "o", "", "write into this `DIR`, which must be new or empty")
-		fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing, but say what would be left out")
+		fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing, but say what would be left out; -o is not needed")
 		fs.BoolVar(&o.fixBits, "fix-bits", false, "put a flipped bit, a wrong magic byte or length back where the "+
 			"checksum proves it")
 		fs.BoolVar(&o.records, "records", false, "also save the readable records of batches that are not intact, in "+
@@ -53,7 +53,7 @@ func newSalvageCommand(env *Env) *cobra.Command {
 		Use:   "salvage PATH... -o DIR",
 		Short: "Write what is intact into a new directory that a broker loads",
 		Example: `  kseg salvage orders-0 -o saved                     # into saved/orders-0
-  kseg salvage --dry-run orders-0 -o saved           # what would be left out
+  kseg salvage --dry-run orders-0                    # what would be left out
   kseg salvage broker1/orders-0 broker2/orders-0 -o saved   # each offset from the copy where it is intact
   kseg salvage /var/lib/kafka/data -o saved          # a whole log directory
   kseg salvage orders-0 carved.bin --base-offset 96 -o saved`,
@@ -81,6 +81,9 @@ only its records were saved.`,
 func (o *salvageOptions) checkDir() error {
 	switch o.dir {
 	case "":
+		if o.dryRun {
+			return nil
+		}
 		return usageErrorf("salvage needs -o DIR, a new directory to write into")
 	case "text", "table", "json":
 		return usageErrorf("-o is the directory to write into; --output %s is the form of the report (a directory of that "+

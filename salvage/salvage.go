@@ -27,7 +27,7 @@ import (
 
 // Options say what is written, and where.
 type Options struct {
-	Dir string // new or empty
+	Dir string // new or empty; in a dry run it may be ""
 	// DryRun: nothing is written.
 	DryRun bool
 	// FixBits: a batch of which the checksum proves which bit, magic byte or length is wrong is put right.
@@ -146,6 +146,9 @@ func Run(ctx context.Context, set *logdir.Set, opts Options, emit func(*Salvaged
 // prepare checks the folder and makes it.
 func (r *run) prepare() error {
 	dir := r.opts.Dir
+	if dir == "" && r.opts.DryRun {
+		return nil
+	}
 	if err := r.inputs.Refuse("-o", dir); err != nil {
 		return err
 	}

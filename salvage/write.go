@@ -43,6 +43,38 @@ type writer struct {
 	index   *rebuild.Recovery
 	epochs  epochRuns
 	buf     []byte
+	syncs   syncs
+}
+
+// syncs brings files to disk while others are written, and while what was written is read again.
+type syncs struct {
+	running []chan error
+	failed  error
+}
+
+// mostSyncs is how many files may be on their way to disk.
+const mostSyncs = 16
+
+// add closes a file when it is on disk.
+func (s *syncs) add(f *os.File) {
+	done := make(chan error, 1)
+	go func() { done <- errors.Join(f.Sync(), f.Close()) }()
+	if s.running = append(s.running, done); len(s.running) > mostSyncs {
+		s.first()
+	}
+}
+
+func (s *syncs) first() {
+	s.failed = errors.Join(s.failed, <-s.running[0])
+	s.running = s.running[1:]
+}
+
+// wait waits for all files, and says which is not on disk.
+func (s *syncs) wait() error {
+	for len(s.running) > 0 {
+		s.first()
+	}
+	return s.failed
 }
 
 // write writes a plan under a temporary name, reads it again, and gives it its name. In a dry run it only counts.
@@ -57,6 +89,7 @@ func (r *run) write(g *group, scans []*scan, p *plan, res *Salvaged) (err error)
 		}
 		defer func() {
 			if err != nil {
+				_ = w.syncs.wait() // it does not matter any more
 				err = errors.Join(err, os.RemoveAll(w.dir))
 			}
 		}()
@@ -82,6 +115,9 @@ func (r *run) write(g *group, scans []*scan, p *plan, res *Salvaged) (err error)
 	}
 	if err := w.verify(g); err != nil {
 		return err
+	}
+	if err := w.syncs.wait(); err != nil {
+		return fmt.Errorf("%s: cannot be brought to disk: %w", w.dir, err)
 	}
 	if err := errors.Join(syncDir(w.dir), os.Rename(w.dir, final), syncDir(r.opts.Dir)); err != nil {
 		return fmt.Errorf("%s: %w", final, bare(err))
@@ -320,9 +356,13 @@ func (w *writer) lastSnapshot() error {
 }
 
 func (w *writer) small(name string, data []byte) error {
-	path := filepath.Join(w.dir, name)
-	if err := rebuild.WriteSynced(path, data); err != nil {
-		return fmt.Errorf("%s: cannot be written: %w", path, bare(err))
+	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		_, err = f.Write(data)
+		w.syncs.add(f)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot be written: %w", filepath.Join(w.dir, name), bare(err))
 	}
 	return nil
 }
@@ -338,16 +378,15 @@ func (w *writer) finishSegment() error {
 	if w.dry {
 		return nil
 	}
-	err := errors.Join(w.file.Sync(), w.file.Close())
-	if err == nil && !w.from.log.ModTime.IsZero() {
+	if !w.from.log.ModTime.IsZero() {
 		// Retention goes by the file's time where records have none.
-		err = os.Chtimes(w.path(format.KindLog), w.from.log.ModTime, w.from.log.ModTime)
+		if err := os.Chtimes(w.path(format.KindLog), w.from.log.ModTime, w.from.log.ModTime); err != nil {
+			return fmt.Errorf("%s: cannot be written: %w", w.path(format.KindLog), bare(err))
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("%s: cannot be written: %w", w.path(format.KindLog), bare(err))
-	}
+	w.syncs.add(w.file)
 	name := func(kind format.Kind) string { return format.SegmentFileName(w.base, kind) }
-	err = errors.Join(w.small(name(format.KindOffsetIndex), w.index.OffsetIndex()), w.small(name(format.KindTimeIndex),
+	err := errors.Join(w.small(name(format.KindOffsetIndex), w.index.OffsetIndex()), w.small(name(format.KindTimeIndex),
 		w.index.TimeIndex()))
 	if txns := w.index.TxnIndex(); len(txns) > 0 {
 		err = errors.Join(err, w.small(name(format.KindTxnIndex), txns))
