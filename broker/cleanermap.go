@@ -86,8 +86,8 @@ func (t *offsetTable) grow() {
 	}
 }
 
-// warm touches the slot of a key. Done for many keys that are looked up soon, it brings all of them into the processor's
-// cache at once, instead of one after the other. What it returns means nothing.
+// warm touches the slot of a key. Done for many keys that are looked up soon, it brings all of them into the
+// processor's cache at once, instead of one after the other. What it returns means nothing.
 func (m *offsetMap) warm(key keyHash) uint64 {
 	t := m.table(key)
 	return t.slots[t.home(key.a)].rest

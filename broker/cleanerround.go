@@ -88,7 +88,8 @@ type CleanJob struct {
 // Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
 func (l *CleanerLog) Clean(ctx context.Context, job CleanJob) (*Round, error) {
 	c := &cleaning{CleanJob: job, ctx: ctx, log: l, records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
-		keys: newOffsetMap(job.Settings.MapKeys(), job.Range.FirstDirty), round: &Round{Exact: true, NextHorizonMs: NeverForced}}
+		keys:  newOffsetMap(job.Settings.MapKeys(), job.Range.FirstDirty),
+		round: &Round{Exact: true, NextHorizonMs: NeverForced}}
 	c.filter = recordFilter{keys: c.keys, hasher: newKeyHasher(), nowMs: job.NowMs, records: c.records,
 		horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
 	err := c.buildMap()

@@ -27,8 +27,8 @@ type KeyCount struct {
 
 }
 
-// CountKeys counts keys, 20 to 25 bytes of memory each, and then looks for those with the most records, at most top of them.
-// Where a batch cannot be read, the rest of its segment is not counted.
+// CountKeys counts keys, 20 to 25 bytes of memory each, and then looks for those with the most records, at most top of
+// them. Where a batch cannot be read, the rest of its segment is not counted.
 func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus,
 	error) {
 	census, hasher := &KeyCensus{}, newKeyHasher()
