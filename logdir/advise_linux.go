@@ -22,13 +22,10 @@ func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL
 // noPopulate is set once a kernel (before 5.14) has said that it does not know MADV_POPULATE_READ.
 var noPopulate atomic.Bool
 
-// populate maps the pages of window, reading those that are not cached. It never faults: a page that is gone shows
-// itself when it is touched.
-func populate(window []byte) {
-	if len(window) == 0 {
-		return
-	}
-	span := pageSpan(window)
+// populate maps the pages of a part of a mapping, reading those that are not cached. It never faults: a page that is
+// gone shows itself when it is touched.
+func populate(mapped []byte, start, end int64) {
+	span := mapped[start/pageSize*pageSize : end]
 	if !noPopulate.Load() {
 		if err := unix.Madvise(span, unix.MADV_POPULATE_READ); !errors.Is(err, unix.EINVAL) {
 			return

@@ -16,10 +16,8 @@ const noReserve = 0
 
 func adviseSequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) }
 
-func populate(window []byte) {
-	if len(window) > 0 {
-		_ = unix.Madvise(pageSpan(window), unix.MADV_WILLNEED)
-	}
+func populate(mapped []byte, start, end int64) {
+	_ = unix.Madvise(mapped[start/pageSize*pageSize:end], unix.MADV_WILLNEED)
 }
 
 // residentPages claims that all pages were cached before, so that none is dropped: only Linux is asked.

@@ -44,37 +44,49 @@ func (g *Gentle) pay(n int) {
 
 // Prepare brings a part of the bytes that View gave into memory with one call to the kernel, which is several times
 // cheaper than a page fault for every few pages. Call it once for each window of, say, 1 MiB before reading it; Gentle
-// waits here.
+// waits here. A copy of them needs no preparation, and gets none.
 func (f *File) Prepare(window []byte) {
 	if f.gentle != nil && !eager {
 		f.gentle.pay(len(window))
 	}
-	populate(window)
+	if m, start := f.placeOf(window); m != nil {
+		populate(m.data, start, start+int64(len(window)))
+	}
 }
 
 // Release says that a window is done with. Under Gentle its pages go back to the kernel, unless they were cached
 // before; otherwise nothing happens. It must be called inside the View that gave the bytes, which stay readable.
 func (f *File) Release(window []byte) {
-	if f.gentle == nil || len(window) == 0 {
+	if f.gentle == nil {
 		return
 	}
+	if m, start := f.placeOf(window); m != nil {
+		m.drop(start, start+int64(len(window)))
+	}
+}
+
+// placeOf is where in the mapping a window begins; nil if it is empty or lies elsewhere in memory.
+func (f *File) placeOf(window []byte) (m *mapping, start int64) {
 	f.mu.Lock()
-	m := f.mapping
+	m = f.mapping
 	f.mu.Unlock()
-	if m == nil || len(m.data) == 0 {
-		return
+	if m == nil || len(window) == 0 {
+		return nil, 0
 	}
-	start := int64(uintptr(unsafe.Pointer(unsafe.SliceData(window))) - uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
-	m.drop(start, start+int64(len(window)))
+	start = int64(uintptr(unsafe.Pointer(unsafe.SliceData(window))) - uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
+	if start < 0 || start+int64(len(window)) > int64(len(m.data)) {
+		return nil, 0
+	}
+	return m, start
 }
 
 // drop gives the pages between two positions back to the kernel, but for those that were cached before. A page that the
 // range ends in is left to the next range, except at the end of the file.
 func (m *mapping) drop(start, end int64) {
-	size := int64(len(m.data))
-	if start < 0 || end > size || start >= end || m.resident == nil {
+	if m.resident == nil {
 		return
 	}
+	size := int64(len(m.data))
 	last := end / pageSize
 	if end == size {
 		last = int64(len(m.resident))
@@ -89,11 +101,4 @@ func (m *mapping) drop(start, end int64) {
 		}
 		dropPages(m.file.File, m.data, from*pageSize, min(page*pageSize, size))
 	}
-}
-
-// pageSpan widens b to whole pages of the mapping that it is part of.
-func pageSpan(b []byte) []byte {
-	start := unsafe.Pointer(unsafe.SliceData(b))
-	into := int(uintptr(start) % uintptr(pageSize))
-	return unsafe.Slice((*byte)(unsafe.Add(start, -into)), len(b)+into)
 }

@@ -171,3 +171,23 @@ func TestHolesAreNotRead(t *testing.T) {
 		}
 	}
 }
+
+// A window of a copy is left alone, whatever lies beside it in memory.
+func TestPrepareOfACopy(t *testing.T) {
+	f := openPath(t, openFile(t, make([]byte, 1<<20)).Path, Options{Gentle: NewGentle(0)})
+	must(t, f.View(func(b []byte) error {
+		for _, size := range []int{1, 5000, 1 << 20} {
+			window := bytes.Clone(b[:size])
+			window[size-1] = 7
+			f.Prepare(window)
+			f.Release(window)
+			if m, _ := f.placeOf(window); m != nil || window[size-1] != 7 {
+				t.Errorf("%d bytes of a copy count as bytes of the file", size)
+			}
+			if _, start := f.placeOf(b[len(b)-size:]); start != int64(len(b)-size) {
+				t.Errorf("the last %d bytes begin at %d", size, start)
+			}
+		}
+		return nil
+	}))
+}

@@ -98,7 +98,7 @@ func setAccess(b []byte, access uint32) error {
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-func populate([]byte) {}
+func populate([]byte, int64, int64) {}
 
 func dropPages(*os.File, []byte, int64, int64) {}
 
