@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 RACE_PKGS := ./broker ./cmd ./compare ./dump ./groups ./logdir ./ls ./rebuild ./retention ./salvage ./txn ./verify ./walk
 # Not with the race detector: transcripts, which start the program six hundred times, and sweeps, in which the same
 # goroutines do the same thing again; what starts goroutines has tests of its own in each of the packages above.
-RACE_SKIP := TestScripts|JSONFitsTheSchema|TestDumpOfRealFiles|TestEvery(SwappedPair|FlippedBit|CutLog|LogCut)
+RACE_SKIP := TestScripts|JSONFitsTheSchema|TestDumpOfRealFiles|TestEvery(SwappedPair|FlippedBit|CutLog|Truncation)
 FUZZTIME ?= 10s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 ORACLE_LIB := $(or $(KSEG_ORACLE_LIB),$(HOME)/.cache/kseg-oracle/4.4.0)

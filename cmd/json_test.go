@@ -88,8 +88,10 @@ func TestPredictJSONFitsTheSchema(t *testing.T) {
 	for _, name := range logDirs(t) {
 		check(fixture.View(t, name), "--files", "--rate", "100MB/s")
 	}
-	for _, r := range fixture.Recipes(t) {
-		check(fixture.Damaged(t, r.Name))
+	for i, r := range fixture.Recipes(t) {
+		if fixture.Thinned(i, 5) {
+			check(fixture.Damaged(t, r.Name))
+		}
 	}
 }
 
@@ -123,8 +125,10 @@ func TestVerifyJSONFitsTheSchema(t *testing.T) {
 	for _, name := range logDirs(t) {
 		check(fixture.View(t, name))
 	}
-	for _, r := range fixture.Recipes(t) {
-		check(fixture.Damaged(t, r.Name))
+	for i, r := range fixture.Recipes(t) {
+		if fixture.Thinned(i, 5) {
+			check(fixture.Damaged(t, r.Name))
+		}
 	}
 }
 
@@ -178,7 +182,9 @@ func TestTxnJSONFitsTheSchema(t *testing.T) {
 		check(dir, "--all")
 		check(dir, "--producers")
 	}
-	for _, r := range fixture.Recipes(t) {
-		check(fixture.Damaged(t, r.Name), "--all")
+	for i, r := range fixture.Recipes(t) {
+		if fixture.Thinned(i, 5) {
+			check(fixture.Damaged(t, r.Name), "--all")
+		}
 	}
 }

@@ -106,25 +106,34 @@ func TestReadsOfARealBroker(t *testing.T) {
 				t.Fatal("no answers are frozen")
 			}
 			p := openOne(t, readCaseDir(t, name))
-			bad := 0
-			for _, row := range rows[name] {
-				f := strings.SplitN(row, ",", 3)
-				query, err := strconv.ParseInt(f[1], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := f[2]
-				if strings.HasSuffix(want, "Exception") && want != "OffsetOutOfRangeException" {
-					want = "exception"
-				}
-				if got := brokerAnswer(t, p, f[0], query); got != want {
-					if bad++; bad > 5 {
-						t.Fatal("and more")
-					}
-					t.Errorf("%s: a broker answers %s, ours is %s", row, want, got)
-				}
-			}
+			held(t, p, func() { compareReads(t, p, rows[name]) })
 		})
+	}
+}
+
+// compareReads compares our answers with those of the broker, the rows of one partition.
+func compareReads(t *testing.T, p *Partition, rows []string) {
+	t.Helper()
+	bad := 0
+	for i, row := range rows {
+		if !fixture.Thinned(i, 4) {
+			continue
+		}
+		f := strings.SplitN(row, ",", 3)
+		query, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f[2]
+		if strings.HasSuffix(want, "Exception") && want != "OffsetOutOfRangeException" {
+			want = "exception"
+		}
+		if got := brokerAnswer(t, p, f[0], query); got != want {
+			if bad++; bad > 5 {
+				t.Fatal("and more")
+			}
+			t.Errorf("%s: a broker answers %s, ours is %s", row, want, got)
+		}
 	}
 }
 
