@@ -20,7 +20,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freeb
 WINDOWS_PKGS := ./format ./schema ./logdir ./render ./walk ./state
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
 
-.PHONY: help install release-check build test test-read exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench docs check-clean ci clean
+.PHONY: help install release-check build test test-read exhaustive race lint fmt vet staticcheck tidy fuzz oracle bench microbench docs check-clean ci clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,9 +92,11 @@ oracle: ## compare with the real tools, run again (needs Java 17, and Maven or K
 	  mvn -q -B -f testdata/oracle/pom.xml dependency:copy-dependencies -DoutputDirectory="$(ORACLE_LIB)"; fi
 	KSEG_ORACLE_LIB="$(ORACLE_LIB)" $(GO) test -tags oracle -count=1 -run Oracle ./...
 
-bench: ## run the benchmarks, then time kseg beside the real tool (if KSEG_ORACLE_LIB is set) and a bare loop
+bench: ## write docs/performance.md: kseg beside Kafka's own code (if KSEG_ORACLE_LIB is set) and a bare loop (minutes, 9 GiB of disk)
+	$(GO) run ./internal/bench -md docs/performance.md
+
+microbench: ## run the benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	$(GO) run ./internal/bench
 
 docs: ## rewrite what is generated: README's examples, man pages
 	$(GO) generate ./...
