@@ -16,8 +16,8 @@ import (
 var verbWorks = []string{
 	"ls DIR", "ls --stats DIR", "dump PARTITION", "dump --records PARTITION", "dump --records --key k-17 PARTITION",
 	"verify --level crc DIR", "verify DIR", "lookup PARTITION --offset END", "lookup PARTITION --timestamp -1d",
-	"lookup PARTITION --sweep", "density PARTITION --interval 1,4KiB,1MiB", "retention DIR", "txn DIR", "compaction PARTITION",
-	"compare PARTITION COPY", "predict DIR", "predict --shutdown unclean DIR", "salvage PARTITION -o OUT",
+	"lookup PARTITION --sweep", "density PARTITION --interval 1,4KiB,1MiB", "retention DIR", "txn DIR",
+	"compaction PARTITION", "compare PARTITION COPY", "predict DIR", "predict --shutdown unclean DIR", "salvage PARTITION -o OUT",
 	"explain PARTITION/00000000000000000000.log",
 }
 
@@ -78,8 +78,9 @@ func (b *bench) verbs() error {
 	fmt.Fprintf(&b.page, `
 ## Each verb over 1 GiB
 
-One partition of four segments of 256 MiB with batches of 16 KiB, and its indexes. The bare loop over all of it takes %s. Verbs that jump
-(lookup, retention, ls, predict after a clean stop) read some pages of it. groups and metadata read the internal topics, which are small.
+One partition of four segments of 256 MiB with batches of 16 KiB, and its indexes. The bare loop over all of it
+takes %s. Verbs that jump (lookup, retention, ls, predict after a clean stop) read some pages of it. groups and metadata read the
+internal topics, which are small.
 
 | command | time | GiB/s | bare loops |
 |---|--:|--:|--:|
@@ -93,7 +94,8 @@ One partition of four segments of 256 MiB with batches of 16 KiB, and its indexe
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b.page, "| `%s` | %s | %.1f | %.2f |\n", text, shown(took), 1/took.Seconds(), took.Seconds()/bare.Seconds())
+		fmt.Fprintf(&b.page, "| `%s` | %s | %.1f | %.2f |\n", text, shown(took), 1/took.Seconds(),
+			took.Seconds()/bare.Seconds())
 	}
 	return nil
 }
@@ -120,8 +122,8 @@ func (b *bench) growth(most int64) error {
 	fmt.Fprint(&b.page, `
 ## From 64 MiB to 4 GiB
 
-One partition, in segments of up to 1 GiB. Beside the time stands the most memory of its own that the process had: mapped files
-are not in it, as the kernel takes their pages back when it likes.
+One partition, in segments of up to 1 GiB. Beside the time stands the most memory of its own that the process had:
+mapped files are not in it, as the kernel takes their pages back when it likes.
 
 `)
 	rows := make([]string, len(grown))

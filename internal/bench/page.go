@@ -31,9 +31,9 @@ func (b *bench) head() error {
 	cpu, cores := machine()
 	fmt.Fprintf(&b.page, `# Performance
 
-Written by `+"`make bench`"+`; absolute times are of one machine, ratios hold better. All files are in the page cache, so that it is the
-program that is timed and not the disk; the best of %d runs counts. Start-up is in all times of kseg (some milliseconds), and
-that of Java in those of kafka-dump-log (%s), as a user waits for both.
+Written by `+"`make bench`"+`; absolute times are of one machine, ratios hold better. All files are in the page cache,
+so that it is the program that is timed and not the disk; the best of %d runs counts. Start-up is in all times of kseg (some
+milliseconds), and that of Java in those of kafka-dump-log (about half a second), as a user waits for both.
 
 | | |
 |---|---|
@@ -42,7 +42,7 @@ that of Java in those of kafka-dump-log (%s), as a user waits for both.
 | system | %s/%s, %s |
 | Kafka | %s |
 
-`, b.runs, "about half a second", time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), cpu, cores,
+`, b.runs, time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), cpu, cores,
 		runtime.GOOS, runtime.GOARCH, runtime.Version(), java)
 	return nil
 }
@@ -102,8 +102,9 @@ func recovery(lib, segment string, runs int) (time.Duration, error) {
 func (b *bench) besideKafka() error {
 	fmt.Fprintf(&b.page, `## Beside Kafka's own code
 
-A segment of %d MiB of each shape. The bare loop hops from header to header and checks the CRC-32C of each batch, on one core; how long
-kseg takes is told in multiples of it. Kafka's recovery of the segment (`+"`LogSegment.recover`"+`) is timed inside of Java, without its start.
+A segment of %d MiB of each shape. The bare loop hops from header to header and checks the CRC-32C of each batch, on one
+core; how long kseg takes is told in multiples of it. Kafka's recovery of the segment (`+"`LogSegment.recover`"+`) is
+timed inside of Java, without its start.
 
 | batches | command | time | MiB/s | bare loops | Kafka's | time | kseg is faster by |
 |---|---|--:|--:|--:|---|--:|--:|
