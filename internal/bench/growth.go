@@ -17,7 +17,8 @@ var verbWorks = []string{
 	"ls DIR", "ls --stats DIR", "dump PARTITION", "dump --records PARTITION", "dump --records --key k-17 PARTITION",
 	"verify --level crc DIR", "verify DIR", "lookup PARTITION --offset END", "lookup PARTITION --timestamp -1d",
 	"lookup PARTITION --sweep", "density PARTITION --interval 1,4KiB,1MiB", "retention DIR", "txn DIR",
-	"compaction PARTITION", "compare PARTITION COPY", "predict DIR", "predict --shutdown unclean DIR", "salvage PARTITION -o OUT",
+	"compaction PARTITION", "compare PARTITION COPY", "predict DIR", "predict --shutdown unclean DIR",
+	"salvage PARTITION -o OUT",
 	"explain PARTITION/00000000000000000000.log",
 }
 
@@ -79,8 +80,8 @@ func (b *bench) verbs() error {
 ## Each verb over 1 GiB
 
 One partition of four segments of 256 MiB with batches of 16 KiB, and its indexes. The bare loop over all of it
-takes %s. Verbs that jump (lookup, retention, ls, predict after a clean stop) read some pages of it. groups and metadata read the
-internal topics, which are small.
+takes %s. Verbs that jump (lookup, retention, ls, predict after a clean stop) read some pages of it. groups
+and metadata read the internal topics, which are small.
 
 | command | time | GiB/s | bare loops |
 |---|--:|--:|--:|

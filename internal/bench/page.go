@@ -32,8 +32,9 @@ func (b *bench) head() error {
 	fmt.Fprintf(&b.page, `# Performance
 
 Written by `+"`make bench`"+`; absolute times are of one machine, ratios hold better. All files are in the page cache,
-so that it is the program that is timed and not the disk; the best of %d runs counts. Start-up is in all times of kseg (some
-milliseconds), and that of Java in those of kafka-dump-log (about half a second), as a user waits for both.
+so that it is the program that is timed and not the disk; the best of %d runs counts. Start-up is in all
+times of kseg (some milliseconds), and that of Java in those of kafka-dump-log (about half a second), as a
+user waits for both.
 
 | | |
 |---|---|
@@ -102,9 +103,9 @@ func recovery(lib, segment string, runs int) (time.Duration, error) {
 func (b *bench) besideKafka() error {
 	fmt.Fprintf(&b.page, `## Beside Kafka's own code
 
-A segment of %d MiB of each shape. The bare loop hops from header to header and checks the CRC-32C of each batch, on one
-core; how long kseg takes is told in multiples of it. Kafka's recovery of the segment (`+"`LogSegment.recover`"+`) is
-timed inside of Java, without its start.
+A segment of %d MiB of each shape. The bare loop hops from header to header and checks the CRC-32C of each
+batch, on one core; how long kseg takes is told in multiples of it. Kafka's recovery of the segment
+(`+"`LogSegment.recover`"+`) is timed inside of Java, without its start.
 
 | batches | command | time | MiB/s | bare loops | Kafka's | time | kseg is faster by |
 |---|---|--:|--:|--:|---|--:|--:|
