@@ -36,8 +36,8 @@ func (x *indexFollower) stale(seg *segment, slot int) (is bool) {
 		Place: Place{File: x.file, Pos: logical.Position(slot), Len: int64(n) * offsetSlot,
 			FirstOffset: min(first.Offset, last.Offset), LastOffset: max(first.Offset, last.Offset)},
 		Message: fmt.Sprintf("%s not in use: they were left in the file when the log was truncated, as a follower's is "+
-			"after an election, or recovered; a broker knows how many entries it uses, and a start after an unclean stop makes "+
-			"the file anew", plural(int64(n), "entry at the end is", "entries at the end are"))})
+			"after an election, or recovered; a broker knows how many entries it uses", plural(int64(n), "entry at the end is",
+			"entries at the end are"))})
 	return true
 }
 

@@ -231,7 +231,7 @@ func explains(cause, effect *Finding) bool {
 	switch {
 	case cause.Severity == Note && effect.Severity > Note:
 		return false // where nothing is wrong nothing follows
-	case cause.Code == "leftover-swap" && endsEarly(effect.Code):
+	case cause.Code == "leftover-swap" && (endsEarly(effect.Code) || effect.Code == "log-start-beyond-end"):
 		return cause.FirstOffset <= effect.FirstOffset && effect.LastOffset <= cause.LastOffset
 	case cause.Severity < effect.Severity && (effect.Code == "high-watermark-beyond-end" ||
 		effect.Code == "recovery-point-beyond-end"):

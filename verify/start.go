@@ -111,6 +111,36 @@ func (p *partition) judgeByStart(found []*Finding) {
 			p.fileLoaded(f, s)
 		}
 	}
+	if !runs && p.dir.Suffix != "delete" {
+		p.tellLoss(found, s)
+	}
+}
+
+// tellLoss makes damage of the worst finding if none is, though the start takes records away or does not load the
+// partition.
+func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
+	worst := found[0]
+	for _, f := range found {
+		if f.Severity > worst.Severity {
+			worst = f
+		}
+	}
+	batches := int64(0)
+	for _, r := range s.Lost.Ranges {
+		if !format.ParseFileName(r.File).Leftover() {
+			batches += r.Batches
+		}
+	}
+	switch {
+	case worst.Severity == Damage:
+	case s.Failure != nil:
+		worst.Severity = Damage
+		worst.Message += fmt.Sprintf("; %s: %s", p.failed(s.Failure), s.Failure.Err)
+	case batches > 0:
+		worst.Severity = Damage
+		worst.Message += fmt.Sprintf("; %s lets the log go from %d to %d%s", p.startWords(), s.LogStart, s.LogEnd,
+			goneWords(s))
+	}
 }
 
 // ofFile are the findings about a file besides a log that a start may remove, rename or write anew.
@@ -180,9 +210,14 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 	seg, loaded := segmentOfStart(f, s)
 	cut, isCut := cutIn(f.base, s)
 	name := filepath.Base(f.File)
+	c, known := change(name, s)
 	switch {
 	case s.Failure != nil && (s.Failure.Place == name || f.Code == "metadata-snapshot-needed"):
 		f.Message += fmt.Sprintf("; %s: %s", p.failed(s.Failure), s.Failure.Err)
+	case known && c.Action == broker.Delete && traits[f.Code]&(moves|hides) != 0:
+		f.Message += "; " + p.startWords() + " deletes the file" + goneWords(s) + p.vanishing()
+	case known && (c.Action == broker.Rebuild || c.Action == broker.Create):
+		f.Message += "; " + p.startWords() + " puts another log in its place" + goneWords(s)
 	case isCut:
 		f.Message += fmt.Sprintf("; %s cuts the segment at byte %d", p.startWords(), cut.At) + lostWords(s) + p.vanishing()
 	case traits[f.Code]&(moves|hides) == 0:
@@ -348,6 +383,8 @@ func (p *partition) indexMade(f *Finding, s *broker.PartitionStart, recovered bo
 		f.Next = "kseg verify --rebuild DIR " + render.ShellWord(p.dir.Display)
 	case recovered:
 		f.Message += "; " + p.startWords() + " reads the whole segment and makes the file"
+	case f.Code == "index-missing":
+		f.Message += "; " + p.startWords() + " makes the file"
 	default:
 		f.Message += "; " + p.startWords() + " makes an empty one"
 	}

@@ -4,7 +4,6 @@ package verify
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/internal/fixture"
+	"kseg/logdir"
 )
 
 // TestOracleVerdict damages log directories at random, lets the real loader load the partition, and holds the verdict
@@ -38,13 +39,13 @@ func TestOracleVerdict(t *testing.T) {
 		c.verify(t)
 		trials = append(trials, c)
 		shutdown := map[bool]string{true: "clean", false: "unclean"}[c.clean]
-		fmt.Fprintln(&input, c.dir, shutdown, c.recoveryPoint, c.logStart(t), 4096, 65536)
+		fmt.Fprintln(&input, c.dir, shutdown, c.recoveryPoint, c.logStart(t), c.interval(t), 65536)
 		if err := os.CopyFS(c.dir+".before", os.DirFS(c.dir)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	out := strings.Split(string(java.Run(t, strings.NewReader(input.String()), "Loads")), "\n\n")
-	bad := map[string]int{}
+	bad, heard, lies := map[string]int{}, map[string]int{}, 0
 	for i, c := range trials {
 		loaded := strings.HasPrefix(out[i], "loaded")
 		before, after := intactIn(t, c.dir+".before"), intactIn(t, c.dir)
@@ -52,7 +53,7 @@ func TestOracleVerdict(t *testing.T) {
 		gone = slices.DeleteFunc(gone, func(b intact) bool { return after[b] })
 		whole := len(gone) == 0
 		gone = slices.DeleteFunc(gone, c.explained(after))
-		committed := slices.DeleteFunc(slices.Clone(gone), func(b intact) bool { return !c.clean && b.base >= c.watermark })
+		committed := slices.DeleteFunc(slices.Clone(gone), c.crashed)
 		wrong := ""
 		switch worst := c.worst(); {
 		case !loaded && worst < Damage:
@@ -66,6 +67,10 @@ func TestOracleVerdict(t *testing.T) {
 		case loaded && whole && len(taken) == 0 && worst == Damage && c.asGood(t):
 			wrong = "nothing is lost, look-ups are right, and damage"
 		}
+		for _, lie := range newOutcome(t, c, out[i], taken).lies(heard) {
+			lies++
+			t.Errorf("%d: not true: %s\n%s", i, lie, c)
+		}
 		if wrong != "" {
 			kind := strings.SplitN(wrong, ":", 2)[0]
 			bad[kind]++
@@ -73,20 +78,10 @@ func TestOracleVerdict(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d: %v", len(trials)-sum(bad), len(trials), bad)
-}
-
-// explained reports what a broker itself takes: segments from the oldest on, by retention, and batches of a compacted
-// log that others come after.
-func (c *trial) explained(after map[intact]bool) func(intact) bool {
-	first, last := int64(math.MaxInt64), int64(-1)
-	for b := range after {
-		first, last = min(first, b.base), max(last, b.base)
+	for _, s := range sentences {
+		t.Logf("%6d %s", heard[s.pattern.String()], s.pattern)
 	}
-	// A crash takes whole files of a last segment that was not on the disk yet.
-	dropped := !c.clean && strings.HasPrefix(c.did, "drop segment")
-	return func(b intact) bool {
-		return b.next <= first && len(after) > 0 || c.compacted && b.base < last || dropped && b.base >= c.watermark
-	}
+	t.Logf("%d of %d sentences are true", sum(heard)-lies, sum(heard))
 }
 
 func sum(m map[string]int) int {
@@ -95,6 +90,15 @@ func sum(m map[string]int) int {
 		n += k
 	}
 	return n
+}
+
+// interval is the index.interval.bytes that the model takes.
+func (c *trial) interval(t *testing.T) int64 {
+	set, err := logdir.Open([]string{c.root}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return broker.InferInterval(set.Partitions()[0])
 }
 
 func (c *trial) logStart(t *testing.T) int64 {

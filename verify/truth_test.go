@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -11,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
@@ -194,4 +197,50 @@ func (c *trial) String() string {
 		c.recoveryPoint, c.watermark, c.end, c.did, strings.Join(found, "\n\t"))
 }
 
-var _ = logdir.Open
+// nextStart plays through the next start.
+func (c *trial) nextStart(t testing.TB) *broker.PartitionStart {
+	t.Helper()
+	set, err := logdir.Open([]string{c.root}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &driver{ctx: t.Context(), opts: &Options{MaxBatchBytes: 1 << 20, Now: time.UnixMilli(1796000000000)}, set: set}
+	b, dir := d.start(set.LogDirs()[0])
+	s := b.Load(dir, set.Partitions()[0])
+	if s.Err != nil {
+		t.Fatal(s.Err)
+	}
+	return s
+}
+
+// gone are batches that are neither in a log nor in a file that the start puts in a log's place, and that neither
+// retention nor the log cleaner nor a crash explains.
+func (c *trial) gone(t testing.TB) []intact {
+	t.Helper()
+	if strings.Contains(c.did, "leave") {
+		return nil
+	}
+	there := intactIn(t, c.dir)
+	gone := slices.DeleteFunc(less(c.healthy, there), c.explained(there))
+	if gone = slices.DeleteFunc(gone, c.crashed); len(gone) > 0 {
+		return gone
+	}
+	return nil
+}
+
+// crashed reports whether a crash may have taken a batch.
+func (c *trial) crashed(b intact) bool { return !c.clean && b.base >= c.watermark }
+
+// explained reports what a broker itself takes: segments from the oldest on, by retention, and batches of a compacted
+// log that others come after.
+func (c *trial) explained(after map[intact]bool) func(intact) bool {
+	first, last := int64(math.MaxInt64), int64(-1)
+	for b := range after {
+		first, last = min(first, b.base), max(last, b.base)
+	}
+	// A crash takes whole files of a last segment that was not on the disk yet.
+	dropped := !c.clean && strings.HasPrefix(c.did, "drop segment")
+	return func(b intact) bool {
+		return b.next <= first && len(after) > 0 || c.compacted && b.base < last || dropped && b.base >= c.watermark
+	}
+}
