@@ -3,9 +3,11 @@ package broker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 	"kseg/state"
 )
 
@@ -46,19 +48,19 @@ func (b *Start) Absent() []Absent {
 	var gone []Absent
 	given, have := b.given()
 	all := b.allGiven(given)
-	offline := func(d *DirStart) bool { return len(d.Offline) > 0 }
-	some := slices.ContainsFunc(b.Dirs, offline)
+	some := slices.ContainsFunc(b.Dirs, (*DirStart).isOffline)
 	for r := range b.image.Replicas(*b.node) {
 		tp := state.TopicPartition{Topic: r.Topic.Name, Partition: r.Partition.Number}
 		dir := given[r.Directory]
-		if have[tp] || dir == nil && !(all && reservedID(r.Directory)) || !b.asked(tp) {
+		if have[tp] || dir != nil && dir.future(tp) || dir == nil && !b.complete && !(all && ReservedID(r.Directory)) ||
+			!b.asked(tp) {
 			continue
 		}
 		a := Absent{TopicPartition: tp, Dir: dir}
 		lists := false
 		a.Witness, lists = b.witness(tp, dir)
 		switch leader := r.Partition.Leader; {
-		case dir != nil && offline(dir), dir == nil && some:
+		case dir != nil && dir.isOffline(), dir == nil && some:
 			a.Fate = NotMade
 		case leader != *b.node && slices.Contains(r.Partition.Replicas, leader):
 			a.Fate, a.Leader = Refetched, leader
@@ -73,6 +75,17 @@ func (b *Start) Absent() []Absent {
 	return gone
 }
 
+// Placed is how many partitions the metadata place in a log directory.
+func (b *Start) Placed(dir *DirStart) int {
+	n := 0
+	for r := range b.image.Replicas(*b.node) {
+		if r.Directory == dir.State.Meta.DirectoryID {
+			n++
+		}
+	}
+	return n
+}
+
 // given are the log directories by their ids, and the partitions that have a directory in any.
 func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]bool) {
 	given, have := map[format.UUID]*DirStart{}, map[state.TopicPartition]bool{}
@@ -81,12 +94,21 @@ func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]boo
 			given[d.State.Meta.DirectoryID] = d
 		}
 		for _, name := range d.Dir.Subdirs {
-			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix != "delete" && p.Suffix != "stray" {
+			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix == "" && !b.aside[d.Dir.Path+"/"+name] {
 				have[state.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = true
 			}
 		}
 	}
 	return given, have
+}
+
+// future reports whether the log directory has a copy of the partition that was being moved there: where the metadata
+// place the partition, the copy takes its place.
+func (d *DirStart) future(tp state.TopicPartition) bool {
+	return slices.ContainsFunc(d.Dir.Subdirs, func(name string) bool {
+		p, ok := format.ParsePartitionDir(name)
+		return ok && p.Suffix == "future" && p.Topic == tp.Topic && p.Partition == tp.Partition
+	})
 }
 
 // asked reports whether the options of the run keep the partition.
@@ -121,4 +143,60 @@ func (b *Start) witness(tp state.TopicPartition, dir *DirStart) (file string, li
 		}
 	}
 	return "", lists
+}
+
+// checkRoom takes a log directory offline in which something else has the name of a log that has to be made.
+func (b *Start) checkRoom() {
+	for _, a := range b.Absent() {
+		if a.Dir == nil {
+			continue
+		}
+		for _, f := range a.Dir.Dir.Files {
+			if f.Name.Raw == a.Name() {
+				a.Dir.offline(f.Display, "it is a file; the partition's directory cannot be made")
+			}
+		}
+	}
+}
+
+// finishMoves is recoverAbandonedFutureLogs: of a partition that was moved to another log directory, and by the
+// metadata has come there, the copy takes the place of what was there before.
+func (b *Start) finishMoves(seen map[string]*PartitionStart) {
+	if b.image == nil || b.node == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		f := seen[name]
+		if f.Partition.Suffix != "future" || !b.placedIn(f.Partition) {
+			continue
+		}
+		current := seen[f.Partition.PartitionDir.String()]
+		switch {
+		case current == nil:
+		case current.Partition.Parent == f.Partition.Parent:
+			b.stop(f.Partition.Display, "the partition was moved here, and the name that the directory is to get is "+
+				"taken")
+		default:
+			current.Replaced = f
+			if last := current.LogEnd - 1; last >= f.LogEnd {
+				current.Lost.Ranges = append(current.Lost.Ranges, LostRange{First: f.LogEnd, Last: last})
+			}
+		}
+	}
+}
+
+// placedIn reports whether the metadata place a partition in the log directory that it lies in.
+func (b *Start) placedIn(p *logdir.Partition) bool {
+	id, has, err := topicID(p)
+	t := b.image.Topics()[id]
+	if err != nil || !has || t == nil || t.Partitions[p.PartitionDir.Partition] == nil {
+		return false
+	}
+	placed := t.Partitions[p.PartitionDir.Partition]
+	at := slices.Index(placed.Replicas, *b.node)
+	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool {
+		return d.Dir == p.Parent && !d.isOffline() && d.State.Meta.HasDirectoryID && at >= 0 &&
+			at < len(placed.Directories) &&
+			placed.Directories[at] == d.State.Meta.DirectoryID
+	})
 }

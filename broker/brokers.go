@@ -11,15 +11,20 @@ import (
 // Brokers puts log directories of one broker together: those whose meta.properties do not say that they are of
 // different nodes, or copies of each other, with the same directory id and partitions. One without such a file goes to
 // the first, unless it has no state file at all, and so is no log directory but a folder of partitions; the metadata
-// log goes to the first that has none.
-func Brokers(dirs []*logdir.LogDir, known *state.Dirs) [][]*logdir.LogDir {
+// log goes to the first that has none. Those that a server.properties lists are of one broker; server may be nil. By
+// its directory id the metadata may know better to which broker a directory belongs.
+func Brokers(dirs []*logdir.LogDir, known *state.Dirs, cluster *state.Cluster, server *Server) [][]*logdir.LogDir {
 	var all []*brokerDirs
 	for _, dir := range dirs {
 		d := known.Of(dir)
-		m := &d.Meta
+		m := d.Meta
+		if node, ok := cluster.Owner(m.DirectoryID); ok && m.HasDirectoryID {
+			m.NodeID, m.HasNodeID = node, true
+		}
+		listed := server != nil && server.names(dir)
 		var home *brokerDirs
 		for _, b := range all {
-			if formatted(d) && b.takes(dir, m) || !formatted(d) && b.lacksMetadata(dir) {
+			if listed && b.listed || formatted(d) && b.takes(dir, &m) || !formatted(d) && b.lacksMetadata(dir) {
 				home = b
 				break
 			}
@@ -28,7 +33,8 @@ func Brokers(dirs []*logdir.LogDir, known *state.Dirs) [][]*logdir.LogDir {
 			home = &brokerDirs{ids: map[format.UUID]*logdir.LogDir{}, folder: !formatted(d)}
 			all = append(all, home)
 		}
-		home.add(dir, m)
+		home.listed = home.listed || listed
+		home.add(dir, &m)
 	}
 	out := make([][]*logdir.LogDir, len(all))
 	for i, b := range all {
@@ -43,6 +49,7 @@ type brokerDirs struct {
 	cluster string
 	ids     map[format.UUID]*logdir.LogDir
 	folder  bool // one of partitions, with no state file
+	listed  bool // by server.properties
 }
 
 func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties) bool {

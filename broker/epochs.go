@@ -8,11 +8,17 @@ type epochs struct {
 	entries format.EpochCache
 }
 
-const epochsName = "leader-epoch-checkpoint"
+const (
+	epochsName      = "leader-epoch-checkpoint"
+	epochsTemporary = epochsName + ".tmp"
+)
 
 // loadEpochs reads the file; one that is missing is made. What a broker cannot read keeps the log from being loaded.
 func (l *loader) loadEpochs() error {
 	l.epochs = &epochs{l: l}
+	if l.dir.dirs[epochsName] {
+		return &Failure{Place: epochsName, Err: errDirectory}
+	}
 	f := l.dir.files[epochsName]
 	if f == nil {
 		l.dir.create(epochsName, nil, 0)
@@ -64,7 +70,8 @@ func (e *epochs) write(changed bool) {
 	if !changed {
 		return
 	}
+	e.l.opens(epochsTemporary)
 	raw := e.entries.AppendFile(nil)
 	e.l.dir.create(epochsName, raw, int64(len(raw)))
-	e.l.dir.remove(epochsName + ".tmp") // by way of which it is written
+	e.l.dir.remove(epochsTemporary) // by way of which it is written
 }

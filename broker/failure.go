@@ -54,6 +54,9 @@ func (c *corrupt) reason() error {
 	return c.err
 }
 
+// errDirectory is for a directory with the name of a file.
+var errDirectory = errors.New("it is a directory")
+
 // errStopped is for a run that was interrupted.
 var errStopped = errors.New("interrupted")
 

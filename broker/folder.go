@@ -75,6 +75,8 @@ func (f *file) read() ([]byte, error) {
 type folder struct {
 	dir   *logdir.Partition
 	files map[string]*file
+	// dirs are the names of directories inside.
+	dirs map[string]bool
 	// disk are the files that were found, by name.
 	disk map[string]*logdir.File
 	// renamed says by which name a file that was found went away to be removed later.
@@ -82,7 +84,11 @@ type folder struct {
 }
 
 func newFolder(dir *logdir.Partition, edits []Edit) *folder {
-	d := &folder{dir: dir, files: map[string]*file{}, disk: map[string]*logdir.File{}, renamed: map[string]string{}}
+	d := &folder{dir: dir, files: map[string]*file{}, dirs: map[string]bool{}, disk: map[string]*logdir.File{},
+		renamed: map[string]string{}}
+	for _, name := range dir.Subdirs {
+		d.dirs[name] = true
+	}
 	for _, f := range dir.All() {
 		if f.Irregular() != nil {
 			continue // a broker passes over what is no regular file
@@ -98,6 +104,9 @@ func newFolder(dir *logdir.Partition, edits []Edit) *folder {
 
 // names are the names of all files in the order in which LogLoader goes through them.
 func (d *folder) names() []string { return slices.Sorted(maps.Keys(d.files)) }
+
+// exists reports whether anything has the name.
+func (d *folder) exists(name string) bool { return d.files[name] != nil || d.dirs[name] }
 
 func (d *folder) create(name string, data []byte, size int64) *file {
 	f := &file{name: name, size: size, data: data}
@@ -148,7 +157,8 @@ type FileChange struct {
 	Before *int64 // bytes; nil: it is not there
 	After  *int64 // bytes; nil: it is gone
 	Action Action
-	// RenamedTo is the name that the file gets: of one that a broker removes later, or of one that it puts in its place.
+	// RenamedTo is the name that the file gets: of one that a broker removes later, or of one that it puts in its
+	// place.
 	RenamedTo string
 	// Content is what is in the file afterwards, where that is other than on disk and small; zeros follow up to After.
 	Content []byte
@@ -179,7 +189,8 @@ func (d *folder) changes() []FileChange {
 		}
 	}
 	slices.SortFunc(all, func(a, b FileChange) int {
-		return cmp.Or(format.ParseFileName(a.Name).Compare(format.ParseFileName(b.Name)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(format.ParseFileName(a.Name).Compare(format.ParseFileName(b.Name)), strings.Compare(a.Name,
+			b.Name))
 	})
 	return all
 }

@@ -76,8 +76,10 @@ type loader struct {
 
 	logStart, logEnd, recoveryPoint int64
 	unstable                        bool
-	snapshot                        *logdir.File
-	oddMagic                        *Failure // of the first batch of an unknown magic that recovery has kept
+	// barred is what a directory with the name of a file did when it was to be opened, which ends the loading.
+	barred   *Failure
+	snapshot *logdir.File
+	oddMagic *Failure // of the first batch of an unknown magic that recovery has kept
 }
 
 // Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so
@@ -90,10 +92,20 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	return l.result(l.create())
 }
 
+// opens notes that a file is opened: a log directory goes offline where there is a directory of that name.
+func (l *loader) opens(name string) {
+	if l.dir.dirs[name] && l.barred == nil {
+		l.barred = &Failure{Offline: true, Place: name, Err: errDirectory}
+	}
+}
+
 // result makes the answer of how far the loader came.
 func (l *loader) result(err error) (*Loaded, error) {
 	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts,
 		BytesRead: l.bytesRead, Unstable: l.unstable, snapshot: l.snapshot}
+	if l.barred != nil {
+		err = l.barred
+	}
 	if err != nil && !errors.As(asFailure(err, ""), &out.Failure) {
 		return nil, err
 	}
@@ -282,7 +294,7 @@ func (l *loader) loadSegment(name string) error {
 	if err != nil {
 		return err
 	}
-	noTimes := l.dir.files[format.SegmentFileName(base, format.KindTimeIndex)] == nil
+	noTimes := !l.dir.exists(format.SegmentFileName(base, format.KindTimeIndex))
 	s, err := l.open(base, "")
 	if err != nil {
 		return err
@@ -328,7 +340,7 @@ func (l *loader) drop(base int64) {
 
 // insane is LogSegment.sanityCheck: true if the segment has to be recovered.
 func (l *loader) insane(s *segment, noTimes bool) (bool, error) {
-	if l.dir.files[s.fileName(format.KindOffsetIndex)] == nil {
+	if !l.dir.exists(s.fileName(format.KindOffsetIndex)) {
 		return true, nil
 	}
 	if noTimes {
@@ -506,6 +518,9 @@ func (l *loader) finish() error {
 	}
 	const name = "partition.metadata"
 	f := l.dir.files[name]
+	if l.dir.dirs[name] {
+		return &Failure{Place: name, Err: errDirectory}
+	}
 	if f == nil {
 		return nil
 	}
@@ -558,6 +573,9 @@ func (l *loader) view(f *file, n int64, fn func([]byte) error) error {
 
 // read is the whole of a small file.
 func (l *loader) read(name string) ([]byte, error) {
+	if l.dir.dirs[name] {
+		return nil, &Failure{Offline: true, Place: name, Err: errDirectory}
+	}
 	raw, err := l.dir.files[name].read()
 	if err != nil {
 		return nil, &unreadable{err}

@@ -58,7 +58,8 @@ const unformatted = "there is no such file; a broker does not start with a log d
 // empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
 func (b *Start) empty(dir string) {
 	if slices.ContainsFunc(b.Dirs, (*DirStart).kraft) {
-		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk mounted?")
+		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk "+
+			"mounted?")
 	}
 }
 
@@ -69,25 +70,36 @@ func (b *Start) checkDirProperties(d *DirStart, others bool) {
 	switch {
 	case len(d.State.Problems(format.KindMetaProperties)) > 0 && d.State.MetaRaw == nil:
 		return // it could not be read here, which is said elsewhere
+	case slices.Contains(d.Dir.Subdirs, name):
+		b.unreadable(d, file, "it is a directory", others)
 	case d.State.MetaRaw == nil:
 		b.stop(file, unformatted)
-	case d.State.MetaErr != nil && others && !d.hasMetadata():
-		d.offline(file, d.State.MetaErr.Error())
 	case d.State.MetaErr != nil:
-		b.stop(file, d.State.MetaErr.Error())
+		b.unreadable(d, file, d.State.MetaErr.Error(), others)
 	case !m.HasNodeID:
 		b.stop(file, "it has no node.id")
 	case m.ClusterID == "":
 		b.stop(file, "it has no cluster.id")
 	case b.opts.Server.node() != nil && *b.opts.Server.node() != m.NodeID:
 		b.stop(file, fmt.Sprintf("node.id is %d, and %d in server.properties", m.NodeID, *b.opts.Server.node()))
-	case m.HasDirectoryID && reservedID(m.DirectoryID):
+	case m.HasDirectoryID && ReservedID(m.DirectoryID):
 		b.stop(file, "directory.id is one that Kafka keeps for itself")
 	}
 }
 
-// reservedID reports whether Kafka never gives the id to a directory (DirectoryId.reserved): the first hundred numbers.
-func reservedID(id format.UUID) bool {
+// unreadable is what a meta.properties that cannot be read does: the directory is not used, unless it is that of the
+// metadata log, or there is no other.
+func (b *Start) unreadable(d *DirStart, file, text string, others bool) {
+	if !others || d.hasMetadata() {
+		b.stop(file, text)
+		return
+	}
+	d.offline(file, text)
+	d.Unused = true
+}
+
+// ReservedID reports whether Kafka never gives the id to a directory (DirectoryId.reserved): the first hundred numbers.
+func ReservedID(id format.UUID) bool {
 	for _, b := range id[:15] {
 		if b != 0 {
 			return false
@@ -96,10 +108,11 @@ func reservedID(id format.UUID) bool {
 	return id[15] < 100
 }
 
-// compareProperties holds the directories against each other.
+// compareProperties holds the directories against each other. The first that is of another node or cluster is told.
 func (b *Start) compareProperties() {
 	var first *DirStart
 	ids := map[format.UUID]*DirStart{}
+	node, cluster := b.opts.Server.node() != nil, false
 	for _, d := range b.Dirs {
 		m := &d.State.Meta
 		if d.State.MetaRaw == nil || d.State.MetaErr != nil {
@@ -114,11 +127,29 @@ func (b *Start) compareProperties() {
 			first = d
 			continue
 		}
-		if f := &first.State.Meta; m.ClusterID != "" && f.ClusterID != "" && m.ClusterID != f.ClusterID {
+		f := &first.State.Meta
+		if !node && m.HasNodeID && f.HasNodeID && m.NodeID != f.NodeID {
+			b.stop(file, fmt.Sprintf("node.id is %d, and %d in %s", m.NodeID, f.NodeID, first.Dir.Display))
+			node = true
+		}
+		if !cluster && m.ClusterID != "" && f.ClusterID != "" && m.ClusterID != f.ClusterID {
 			b.stop(file, fmt.Sprintf("cluster.id is %s, and %s in %s", m.ClusterID, f.ClusterID, first.Dir.Display))
+			cluster = true
 		}
 	}
 }
+
+// loads reports whether the partitions in the directory are looked at.
+func (d *DirStart) loads() bool { return !d.Unused && !d.NoLogs }
+
+// misnamedDir reports whether a broker does not start with a directory of that name among its partitions.
+func misnamedDir(name string) bool {
+	_, ok := format.ParsePartitionDir(name)
+	return !ok && !format.SkippedDir(name) && name != markerName
+}
+
+// markerName is that of the clean-shutdown marker: what is there is deleted, and may be an empty directory.
+const markerName = ".kafka_cleanshutdown"
 
 // hasMetadata reports whether the metadata log lies in the directory.
 func (d *DirStart) hasMetadata() bool {
@@ -132,7 +163,7 @@ func (d *DirStart) MetadataOnly() bool { return len(d.Dir.Subdirs) == 1 && d.has
 func (b *Start) checkNames(metadata *DirStart) {
 	for _, d := range b.Dirs {
 		for _, name := range d.Dir.Subdirs {
-			if _, ok := format.ParsePartitionDir(name); !ok && !format.SkippedDir(name) {
+			if d.loads() && misnamedDir(name) {
 				b.stop(d.Dir.Display+"/"+name, "the name is not that of a partition, TOPIC-NUMBER")
 			}
 		}
@@ -153,7 +184,8 @@ func (d *DirStart) checkCheckpoints() {
 		switch format.Throws(c.Err) {
 		case format.IOException:
 			d.offline(c.File.Display, c.Err.Error())
-			d.Early = d.Early || kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
+			d.Early = d.Early || kind == format.KindRecoveryPointCheckpoint ||
+				kind == format.KindLogStartOffsetCheckpoint
 		case format.OutOfMemoryError:
 			d.start.stop(c.File.Display, c.Err.Error())
 		}

@@ -8,19 +8,45 @@ import (
 	"kseg/state"
 )
 
-// checkServer holds the log directories of a server.properties against those that are given. One that names none of
-// them is of another machine, and says nothing.
-func (b *Start) checkServer() {
+// listed leaves out the log directories that a server.properties does not list, if it lists any: one that lists none is
+// of another machine, and says nothing.
+func (b *Start) listed(dirs []*logdir.LogDir) []*logdir.LogDir {
 	s := b.opts.Server
-	if s == nil || !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return s.names(d.Dir) }) {
+	if s == nil || !slices.ContainsFunc(dirs, s.names) {
+		return dirs
+	}
+	b.configured = true
+	var kept []*logdir.LogDir
+	for _, dir := range dirs {
+		if dir.Listed && !s.names(dir) {
+			b.Notes = append(b.Notes, dir.Display+" is not in the log.dirs of server.properties: the broker does not "+
+				"look at it")
+			continue
+		}
+		kept = append(kept, dir)
+	}
+	return kept
+}
+
+// checkServer holds the log directories of a server.properties against those that are given.
+func (b *Start) checkServer(metadata *DirStart) {
+	s := b.opts.Server
+	if s == nil {
 		return
 	}
-	for _, d := range b.Dirs {
-		if d.Dir.Listed && !s.names(d.Dir) {
-			b.Notes = append(b.Notes, d.Dir.Display+" is not in the log.dirs of server.properties: the broker does "+
-				"not look at it")
-		}
+	if slices.Contains(s.Roles, "controller") && s.NodeID != nil && len(s.Voters) > 0 && !slices.Contains(s.Voters,
+		*s.NodeID) {
+		b.stop("", fmt.Sprintf("by server.properties the node, %d, is a controller, and not one of the quorum's "+
+			"voters, %v",
+			*s.NodeID, s.Voters))
 	}
+	if !b.configured {
+		return
+	}
+	if metadata != nil && metadata.Dir.Listed && !logdir.SamePlace(s.MetadataDir, metadata.Dir.Path) {
+		b.stop(metadata.Dir.Display+"/"+state.MetadataDir, "by server.properties the metadata log is in "+s.MetadataDir)
+	}
+	b.complete = true
 	for _, name := range s.allDirs() {
 		given := func(path string) bool { return logdir.SamePlace(name, path) }
 		if !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return given(d.Dir.Path) }) &&
@@ -34,8 +60,9 @@ func (b *Start) checkServer() {
 func (b *Start) ungiven(name string) {
 	switch place, err := logdir.PlaceAt(name); {
 	case err != nil:
-		b.Notes = append(b.Notes, err.Error())
+		b.Notes, b.complete = append(b.Notes, err.Error()), false
 	case place == logdir.Directory:
+		b.complete = false
 		b.Notes = append(b.Notes, name+" is a log directory of server.properties too: give it with the others")
 	case place == logdir.Nowhere:
 		b.stop(name, "server.properties names it, and it is not there; a broker makes the directory, and does not "+
@@ -44,13 +71,18 @@ func (b *Start) ungiven(name string) {
 	case name == b.opts.Server.MetadataDir:
 		b.stop(name, "the directory of the metadata log is a file")
 	default:
-		b.Notes = append(b.Notes, name+" is a file: the broker starts without that log directory")
+		b.Offline = append(b.Offline, Reason{name, "it is a file; the broker starts without that log directory"})
 	}
 }
 
 // names reports whether the log directory is one of the server.properties.
 func (s *Server) names(dir *logdir.LogDir) bool {
 	return slices.ContainsFunc(s.allDirs(), func(name string) bool { return logdir.SamePlace(name, dir.Path) })
+}
+
+// keeps reports whether the log directory is one that the broker keeps partitions in.
+func (s *Server) keeps(dir *logdir.LogDir) bool {
+	return slices.ContainsFunc(s.LogDirs, func(name string) bool { return logdir.SamePlace(name, dir.Path) })
 }
 
 // allDirs are the log directories, and that of the metadata log.

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -32,7 +33,7 @@ func (l *loader) newProducers() (*producers, error) {
 
 func (p *producers) list() error {
 	p.snapshots = map[int64]string{}
-	for name := range p.l.dir.files {
+	for _, name := range append(p.l.dir.names(), slices.Sorted(maps.Keys(p.l.dir.dirs))...) {
 		if !strings.HasSuffix(name, snapshotSuffix) {
 			continue
 		}
@@ -193,7 +194,8 @@ func (p *producers) replay(s *segment, end int64, last bool) error {
 		return err
 	}
 	if size < pos {
-		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them", end,
+		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them",
+			end,
 			p.mapEnd)
 	}
 	return s.viewLog(func(log []byte) error {

@@ -77,6 +77,8 @@ type segment struct {
 // open is LogSegment.open: the file is made if there is none of that name.
 func (l *loader) open(base int64, suffix string) (*segment, error) {
 	name := format.SegmentFileName(base, format.KindLog) + suffix
+	l.opens(name)
+	l.opens(format.SegmentFileName(base, format.KindTxnIndex) + suffix)
 	f := l.dir.files[name]
 	if f == nil {
 		f = l.dir.create(name, nil, 0)
@@ -115,6 +117,7 @@ func (s *segment) timeIndex() *index {
 func (s *segment) openIndex(kind format.Kind, width int64) *index {
 	x := &index{width: width, most: s.l.opts.IndexBytes}
 	name := s.fileName(kind)
+	s.l.opens(name)
 	if x.f = s.l.dir.files[name]; x.f == nil {
 		x.f = s.l.dir.create(name, nil, x.room(x.most))
 		return x

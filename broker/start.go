@@ -15,8 +15,8 @@ import (
 
 // StartOptions say what is supposed of a start.
 type StartOptions struct {
-	// Clean supposes that the broker has stopped cleanly, or not; nil: by the marker. RecoveryPoint and LogStart stand for
-	// what the checkpoints say of each partition.
+	// Clean supposes that the broker has stopped cleanly, or not; nil: by the marker. RecoveryPoint and LogStart stand
+	// for what the checkpoints say of each partition.
 	Clean                   *bool
 	RecoveryPoint, LogStart *int64
 	Edits                   []Edit
@@ -50,13 +50,18 @@ type Start struct {
 	Forgotten bool
 	// Notes are sentences about log directories that are not among Dirs, or that the broker does not look at.
 	Notes []string
+	// Offline are log directories of server.properties that are none.
+	Offline []Reason
 	// Unread are files of the metadata log that could not be read from the disk.
 	Unread []logdir.Problem
 
 	opts  *StartOptions
 	image *state.Image // as it is after the start; nil: unknown
-	node  *int32
-	mu    sync.Mutex
+	// configured: server.properties lists some of Dirs; complete: all that it lists are there.
+	configured, complete bool
+	aside                map[string]bool // paths of partitions that are set aside, once they are loaded
+	node                 *int32
+	mu                   sync.Mutex
 }
 
 // DirStart is what a start does with one log directory.
@@ -66,8 +71,10 @@ type DirStart struct {
 	Clean bool
 	// Offline is why the directory goes offline, nil if it does not.
 	Offline []Reason
-	// Early: it is offline before a partition is loaded.
-	Early bool
+	// Early: it is offline before a partition is loaded. Unused: its partitions are not even looked at.
+	Early, Unused bool
+	// NoLogs: by server.properties it has the metadata log alone; whatever else is in it is not looked at.
+	NoLogs bool
 
 	start  *Start
 	withID bool
@@ -80,6 +87,9 @@ type PartitionStart struct {
 	// RecoveryPoint and LogStart are what the checkpoints say; Interval is the index.interval.bytes that was taken.
 	RecoveryPoint, LogStart, Interval int64
 	*Loaded
+	// Replaced is the -future log that takes its place, since the move to another log directory was finished; nil if
+	// there is none. This one is deleted.
+	Replaced *PartitionStart
 	// Stray is why it is set aside, as -stray, once it is loaded; "" if it is not. Topics begin anew where the metadata
 	// place them.
 	Stray string
@@ -94,7 +104,14 @@ type PartitionStart struct {
 // Harmless reports whether a start takes nothing away from the partition: it is loaded, keeps its place and every
 // offset.
 func (p *PartitionStart) Harmless() bool {
-	return p.Err == nil && p.Failure == nil && p.Stray == "" && len(p.Lost.Ranges) == 0 && len(p.Hazards) == 0
+	return p.Err == nil && p.Failure == nil && !p.Hidden() && len(p.Lost.Ranges) == 0 && len(p.Hazards) == 0
+}
+
+// Hidden reports whether records are set aside, where nobody reads them; those of a move to another log directory are
+// copies.
+func (p *PartitionStart) Hidden() bool {
+	return p.Stray != "" && p.Partition.Suffix != "future" && slices.ContainsFunc(p.Segments,
+		func(s LoadedSegment) bool { return s.Size > 0 })
 }
 
 func (b *Start) stop(file, text string) {
@@ -113,10 +130,11 @@ func (d *DirStart) offline(file, text string) {
 // log directories must be of one broker (see Brokers). The error says what could not be read.
 func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*Start, error) {
 	b := &Start{opts: opts}
+	dirs = b.listed(dirs)
 	var metadata *DirStart
 	for _, dir := range dirs {
 		d := &DirStart{Dir: dir, State: editedDir(known.Of(dir), opts.Edits), start: b}
-		d.Clean = d.State.Marker != nil
+		d.Clean = d.State.Marker != nil || slices.Contains(dir.Subdirs, markerName)
 		if opts.Clean != nil {
 			d.Clean = *opts.Clean
 		}
@@ -126,10 +144,14 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 		if m := &d.State.Meta; m.HasNodeID && b.node == nil {
 			b.node = &m.NodeID
 		}
+		d.NoLogs = b.configured && !opts.Server.keeps(dir)
 		b.Dirs = append(b.Dirs, d)
 		if metadata == nil && (d.hasMetadata() || !dir.Listed) {
 			metadata = d
 		}
+	}
+	if node := opts.Server.node(); node != nil {
+		b.node = node
 	}
 	b.checkProperties()
 	b.checkNames(metadata)
@@ -142,7 +164,7 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 			b.empty(dir)
 		}
 	}
-	b.checkServer()
+	b.checkServer(metadata)
 	if metadata != nil {
 		if err := b.loadQuorum(metadata); err != nil || b.Metadata != nil {
 			return b, err
@@ -180,7 +202,24 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	if before != nil && b.image != before {
 		b.vanish(before)
 	}
+	b.recognize()
 	return nil
+}
+
+// recognize takes the node that has registered one of the log directories for the broker, if no server.properties
+// tells.
+func (b *Start) recognize() {
+	if b.opts.Server.node() != nil {
+		return
+	}
+	for _, t := range b.image.Things(state.BrokerThing) {
+		r, ok := t.(*state.Broker)
+		if ok && slices.ContainsFunc(b.Dirs, func(d *DirStart) bool {
+			return d.State.Meta.HasDirectoryID && slices.Contains(r.LogDirs, d.State.Meta.DirectoryID)
+		}) {
+			b.node = &r.ID
+		}
+	}
 }
 
 // imageAfter is what the start leaves of the metadata: the newest snapshot, as far as it can be read, and the log after
@@ -268,7 +307,8 @@ func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 	} else if b.opts.Clean != nil {
 		out.Clean = *b.opts.Clean
 	}
-	for to, supposed := range map[*int64]*int64{&out.RecoveryPoint: b.opts.RecoveryPoint, &out.LogStart: b.opts.LogStart} {
+	for to, supposed := range map[*int64]*int64{&out.RecoveryPoint: b.opts.RecoveryPoint,
+		&out.LogStart: b.opts.LogStart} {
 		if supposed != nil {
 			*to = *supposed
 		}
@@ -284,6 +324,9 @@ func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 	if f := out.Failure; f != nil {
 		b.failed(dir, p, f)
 		return out
+	}
+	if dir != nil && slices.Contains(p.Subdirs, epochsTemporary) {
+		dir.offline(p.Display+"/"+epochsTemporary, "it is a directory; the broker cannot write the leader epochs")
 	}
 	out.Stray, out.Err = b.stray(p)
 	if p.Suffix == "" {
@@ -321,6 +364,9 @@ func (b *Start) failed(dir *DirStart, p *logdir.Partition, f *Failure) {
 	place := p.Display
 	if f.Place != "" {
 		place += "/" + f.Place
+	}
+	if dir != nil && dir.Unused {
+		return
 	}
 	if f.Offline && dir != nil {
 		dir.offline(place, f.Err.Error())
@@ -379,14 +425,21 @@ func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition,
 	}
 }
 
-// Finish says what follows when all partitions have been loaded: of one that is in use twice, and of directories that
-// are all offline.
+// Finish says what follows when all partitions have been loaded: of one that is in use twice, of moves that were
+// finished, and of directories that are all offline.
 func (b *Start) Finish(all []*PartitionStart) {
 	seen := map[string]*PartitionStart{}
+	b.aside = map[string]bool{}
 	for _, p := range all {
 		suffix := p.Partition.Suffix
-		if p.Loaded == nil || p.Failure != nil || p.Stray != "" || suffix == "delete" || suffix == "stray" ||
-			!p.Partition.Named || p.Partition.IsClusterMetadata() {
+		if p.Loaded == nil || p.Failure != nil || !p.Partition.Named || p.Partition.IsClusterMetadata() ||
+			b.unused(p.Partition) {
+			continue
+		}
+		if p.Stray != "" {
+			b.aside[p.Partition.Path] = true
+		}
+		if p.Stray != "" || suffix == "delete" || suffix == "stray" {
 			continue
 		}
 		key := p.Partition.PartitionDir.String() + suffix
@@ -396,18 +449,27 @@ func (b *Start) Finish(all []*PartitionStart) {
 		seen[key] = p
 	}
 	b.unstable(all)
+	b.checkRoom()
+	b.finishMoves(seen)
 	offline := map[*logdir.LogDir]bool{}
+	left := false
 	for _, d := range b.Dirs {
-		if len(d.Offline) > 0 {
-			offline[d.Dir] = true
-		}
+		offline[d.Dir] = len(d.Offline) > 0
+		left = left || len(d.Offline) == 0 && !d.NoLogs && !(d.MetadataOnly() && len(b.Dirs) > 1)
 	}
 	for _, p := range all {
 		p.Unserved = offline[p.Partition.Parent]
 	}
-	if len(offline) > 0 && len(offline) == len(b.Dirs) {
+	if len(b.Dirs) > 0 && !left && slices.ContainsFunc(b.Dirs, (*DirStart).isOffline) {
 		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
 	}
+}
+
+func (d *DirStart) isOffline() bool { return len(d.Offline) > 0 }
+
+// unused reports whether a partition lies in a log directory that is offline from the beginning.
+func (b *Start) unused(p *logdir.Partition) bool {
+	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir == p.Parent && d.Unused })
 }
 
 // unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more
@@ -418,14 +480,16 @@ func (b *Start) unstable(all []*PartitionStart) {
 			continue
 		}
 		for _, d := range b.Dirs {
-			if d.Dir != p.Partition.Parent || len(d.Offline) == 0 {
+			if d.Dir != p.Partition.Parent || len(d.Offline) == 0 || d.Unused {
 				continue
 			}
 			if d.Early {
-				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it "+
+				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the "+
+					"time that it "+
 					"is loaded")
 			} else {
-				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went offline, "+
+				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory "+
+					"went offline, "+
 					"the broker does not start")
 			}
 		}

@@ -31,7 +31,7 @@ func predictWith(t *testing.T, server string, dirs ...string) (*Start, map[strin
 	}
 	cluster := state.OpenCluster(set, nil)
 	all := set.LogDirs()
-	groups := Brokers(all, &cluster.Dirs)
+	groups := Brokers(all, &cluster.Dirs, cluster, nil)
 	if len(groups) != 1 {
 		t.Fatalf("%d brokers", len(groups))
 	}
@@ -287,11 +287,14 @@ func TestOffline(t *testing.T) {
 			t.Errorf("%s is offline: %v", start.Dirs[i].Dir.Display, got)
 		}
 	}
-	if f := found["prices-1"].Failure; f == nil || !f.Offline || len(start.Stops) > 0 {
+	if f := found["prices-1"].Failure; f == nil || !f.Offline || len(start.Stops) != 1 {
 		t.Errorf("%v, %v", f, start.Stops)
 	}
-	start, _ = predictDirs(t, filepath.Join(root, "data1"))
-	if len(start.Stops) == 0 {
+	remove(t, root, "data2/prices-1/leader-epoch-checkpoint")
+	if start, _ = predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2")); len(start.Stops) > 0 {
+		t.Errorf("one is left: %v", start.Stops)
+	}
+	if start, _ = predictDirs(t, filepath.Join(root, "data1")); len(start.Stops) == 0 {
 		t.Error("it starts without a log directory")
 	}
 }

@@ -28,6 +28,9 @@ func (b *Broker) appendBroker(dst []byte, o *Options) []byte {
 			offline = append(offline, r.File+": "+r.Text)
 		}
 	}
+	for _, r := range b.Offline {
+		offline = append(offline, reason(r))
+	}
 	for _, r := range b.Stops {
 		stops = append(stops, reason(r))
 	}
@@ -107,6 +110,11 @@ func appendStart(dst []byte, p *broker.PartitionStart) []byte {
 	j.Int("lost_offsets", p.Lost.Offsets())
 	j.Str("path", p.Partition.Display)
 	j.StrOrNull("stray", p.Stray)
+	replaced := ""
+	if p.Replaced != nil {
+		replaced = p.Replaced.Partition.Display
+	}
+	j.StrOrNull("replaced_by", replaced)
 	j.IntOrNull("recovered_segments", recovered(p), loads)
 	j.Int("index_interval", p.Interval)
 	var hazards []string

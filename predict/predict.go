@@ -86,7 +86,7 @@ func Run(ctx context.Context, set *logdir.Set, o Options) ([]*Broker, []logdir.P
 	}
 	r := runner{ctx: ctx, o: &o, cluster: cluster, partitions: partitions}
 	var all []*Broker
-	for _, of := range broker.Brokers(dirs, &cluster.Dirs) {
+	for _, of := range broker.Brokers(dirs, &cluster.Dirs, cluster, o.Server) {
 		if b := r.broker(of); b != nil {
 			all = append(all, b)
 		}
@@ -176,7 +176,8 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 	}
 	var mine []*logdir.Partition
 	for _, p := range r.partitions {
-		if p.Parent == nil && len(dirs) == 0 || p.Parent != nil && byDir[p.Parent] != nil {
+		d := byDir[p.Parent]
+		if p.Parent == nil && len(dirs) == 0 || d != nil && (!d.NoLogs || p.IsClusterMetadata()) {
 			mine = append(mine, p)
 		}
 	}
@@ -196,7 +197,8 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 
 // Bad reports whether something would be lost, or not be loaded.
 func (b *Broker) Bad() bool {
-	if len(b.Stops) > 0 || slices.ContainsFunc(b.Absent, func(a broker.Absent) bool { return a.Fate == broker.Emptied }) {
+	if len(b.Stops)+len(b.Offline) > 0 || slices.ContainsFunc(b.Absent,
+		func(a broker.Absent) bool { return a.Fate == broker.Emptied }) {
 		return true
 	}
 	for _, d := range b.Dirs {

@@ -31,8 +31,10 @@ func addRow(t *render.Table, theme render.Theme, p *broker.PartitionStart) {
 	switch {
 	case p.Failure != nil:
 		outcome, why = theme.Bad("fails"), p.Failure.Error()
-	case p.Stray != "":
+	case p.Hidden():
 		outcome, why = theme.Bad("stray"), p.Stray
+	case p.Stray != "":
+		outcome, why = "stray", p.Stray
 	case !p.Harmless():
 		outcome = theme.Bad("loses")
 	}

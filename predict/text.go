@@ -88,6 +88,9 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 			dst = appendItem(dst, d.Dir.Display+" goes offline: "+reason(r), st.Width)
 		}
 	}
+	for _, r := range b.Offline {
+		dst = appendItem(dst, reason(r), st.Width)
+	}
 	if n := len(b.Vanished); n > 0 {
 		text := fmt.Sprintf("%s with what goes of the metadata log: %s", render.Plural(int64(n), "topic vanishes",
 			"topics vanish"), listed(b.Vanished))
@@ -216,7 +219,7 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 	case p.Failure != nil:
 		return "it is not loaded, and the broker does not start", true
 	case p.Stray != "":
-		return "it is set aside as -stray, where nobody reads it", true
+		return "it is set aside as -stray, where nobody reads it", p.Hidden()
 	case len(p.Lost.Ranges) > 0:
 		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(),
 			"offset",
@@ -259,6 +262,11 @@ func why(p *broker.PartitionStart) []string {
 	}
 	if p.Stray != "" {
 		lines = append(lines, p.Stray)
+	}
+	if p.Replaced != nil {
+		lines = append(lines, p.Replaced.Partition.Display+", the copy in the log directory to which the partition "+
+			"was "+
+			"moved, takes its place, and this one is deleted")
 	}
 	for _, c := range p.Cuts {
 		text := "the file ends in part of a batch"
@@ -399,7 +407,7 @@ func Summary(all []*Broker) string {
 				fail++
 			case p.Unserved:
 				unserved++
-			case p.Stray != "":
+			case p.Hidden():
 				stray++
 			case len(p.Lost.Ranges) > 0:
 				lose++

@@ -125,6 +125,19 @@ func TopicIDs(set *logdir.Set, gentle *logdir.Gentle, match func(name string) bo
 	return ids
 }
 
+// Owner is the broker that has registered a log directory with that id, by any metadata that were found; false if none
+// has.
+func (c *Cluster) Owner(directory format.UUID) (node int32, ok bool) {
+	for _, log := range c.logs {
+		for _, t := range log.image.Things(BrokerThing) {
+			if b, is := t.(*Broker); is && slices.Contains(b.LogDirs, directory) {
+				return b.ID, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // RemoteLog is what the operands say of copies in remote storage. It is read when it is first asked for.
 func (c *Cluster) RemoteLog() *RemoteLog { return c.remote() }
 

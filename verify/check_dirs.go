@@ -41,7 +41,8 @@ func lookAtPartitionDir(p *partition) {
 	}
 	for _, name := range p.dir.Subdirs {
 		if p.whole() {
-			p.found(nil, Finding{Code: "unknown-directory", Severity: Note, Place: inFile(p.path(name), -1, -1), logPos: -1,
+			p.found(nil, Finding{Code: "unknown-directory", Severity: Note, Place: inFile(p.path(name), -1, -1),
+				logPos:  -1,
 				Message: "Kafka makes no directories inside of a partition's; a broker ignores it"})
 		}
 	}
@@ -82,17 +83,20 @@ func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) 
 		finding.Code, finding.Message = "unknown-file", "the file is not Kafka's; a broker ignores it"
 	case kind.Info().Place&here == 0, here == format.InPartition && !metadata && (kind == format.KindQuorumState ||
 		kind == format.KindCheckpoint):
-		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a broker "+
+		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a "+
+			"broker "+
 			"ignores it"
 	case kind == format.KindCheckpoint && (n.HasBase || n.Bootstrap()), !kind.HasOffset():
 		return finding, false
 	case kind == format.KindCheckpoint:
-		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a "+
+		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an "+
+			"epoch; a "+
 			"broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
 		finding.Message = fmt.Sprintf("the name of %s should be an offset", kind.ATitle())
-	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base, kind):
+	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base,
+		kind):
 		finding.Code = "odd-file-name"
 		want := format.SegmentFileName(n.Base, kind)
 		finding.Evidence = []Evidence{{"name", want, n.Raw}}
@@ -132,7 +136,8 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	seen[group] = true
 	finding := Finding{Place: inFile(f.Rel, -1, -1), logPos: -1}
 	for _, other := range p.dir.Files {
-		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase && other.Name.Base == n.Base &&
+		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase &&
+			other.Name.Base == n.Base &&
 			n.Kind != format.KindCheckpoint {
 			finding.Related = append(finding.Related, inFile(other.Rel, -1, -1))
 		}
@@ -142,7 +147,8 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted"
 	case "cleaned":
 		if finding.Code = "leftover-cleaned"; p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
-			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is "+
+			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log "+
+				"directory is "+
 				"writing the segment"
 			break
 		}
@@ -150,7 +156,8 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	case "swap":
 		p.swap(f, &finding)
 	default:
-		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; the "+
+		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; "+
+			"the "+
 			"one that it was to replace still counts"
 	}
 	p.found(nil, finding)
@@ -191,7 +198,8 @@ func lookAtLogDir(l *logDir) {
 	for _, f := range l.dir.Files {
 		if f.Name.Leftover() {
 			l.found(Finding{Code: "leftover-temporary", Place: inFile(f.Rel, -1, -1), logPos: -1,
-				Message: "the file was being written when the broker stopped; the one that it was to replace still counts"})
+				Message: "the file was being written when the broker stopped; the one that it was to replace still " +
+					"counts"})
 		} else if finding, ok := misnamed(f, format.InLogDir, false); ok {
 			l.found(finding)
 		}
@@ -199,7 +207,8 @@ func lookAtLogDir(l *logDir) {
 	for _, name := range l.dir.Subdirs {
 		if _, ok := format.ParsePartitionDir(name); !ok && !format.SkippedDir(name) {
 			l.found(Finding{Code: "unknown-directory", Place: inFile(name, -1, -1), logPos: -1,
-				Message: "the name is not that of a partition; a broker does not start while this is in its log directory"})
+				Message: "the name is not that of a partition; a broker does not start while this is in its log " +
+					"directory"})
 		}
 	}
 }
@@ -215,8 +224,9 @@ func lookForTwins(o *operands) {
 			}
 			key := p.topicPartition()
 			for _, twin := range first[key] {
-				if o.oneBroker(twin.Parent, p.dir.Parent) {
-					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1), Shown: p.dir.Display,
+				if o.oneBroker(twin.Parent, p.dir.Parent) && knowsTopic(twin) == knowsTopic(p.dir) {
+					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1),
+						Shown:   p.dir.Display,
 						logPos:  -1,
 						Related: []Place{inFile(twin.Display, -1, -1)},
 						Message: fmt.Sprintf("the partition is in %s too; a broker with both does not start",
@@ -228,6 +238,10 @@ func lookForTwins(o *operands) {
 		}
 	}
 }
+
+// knowsTopic reports whether a partition has a partition.metadata: a broker that writes them sets one without aside,
+// and so does not have it twice.
+func knowsTopic(p *logdir.Partition) bool { return p.File(format.KindPartitionMetadata) != nil }
 
 // oneBroker reports whether two log directories can belong to one broker. Only directories that say otherwise cannot.
 func (o *operands) oneBroker(a, b *logdir.LogDir) bool {

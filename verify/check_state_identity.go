@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -223,7 +224,8 @@ func lookAtProperties(file string, raw []byte, m *format.MetaProperties, err err
 func oddMarker(file string, raw []byte) (Finding, bool) {
 	marker, err := format.DecodeCleanShutdown(raw)
 	if err != nil {
-		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker stopped "+
+		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker "+
+			"stopped "+
 			"cleanly; of which of its lives that was, "+
 			"a controller is not told"), true
 	}
@@ -247,9 +249,15 @@ func lookAtMetaProperties(l *logDir) {
 		if finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr); odd {
 			l.found(finding)
 		}
+		if p, ok := s.Meta.Get("directory.id"); ok && s.Meta.HasDirectoryID && broker.ReservedID(s.Meta.DirectoryID) {
+			l.found(Finding{Code: "meta-properties-unreadable", Place: inFile(f.Rel, p.Pos, p.Len), logPos: -1,
+				Message:  "the directory id is one that Kafka keeps for itself; a broker does not start with it",
+				Evidence: []Evidence{{"directory id", "none of the first hundred", s.Meta.DirectoryID.String()}}})
+		}
 		if lack := s.lacks(); lack != "" {
 			l.found(Finding{Code: "meta-properties-unreadable", Place: inFile(f.Rel, -1, -1), logPos: -1,
-				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the "+
+				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log "+
+					"directories of the "+
 					"broker have it", lack)})
 		}
 	}
@@ -284,15 +292,19 @@ func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
 		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(l.dir, format.KindMetaProperties) {
-			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1),
+			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1,
+				-1),
 				logPos: -1,
-				Message: "there is no such file, though the other log directories have one; a broker does not start with an " +
+				Message: "there is no such file, though the other log directories have one; a broker does not start " +
+					"with an " +
 					"unformatted log directory"})
 		}
 		return
 	}
-	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1), logPos: -1,
-		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start with an " +
+	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1),
+		logPos: -1,
+		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start " +
+			"with an " +
 			"unformatted log directory"}
 	if s.withID == 0 {
 		f.Severity = Warning // it may be of a time before KRaft
@@ -303,18 +315,19 @@ func lackOfProperties(l *logDir) {
 // compareLogDirs holds the log directories of a run against each other: they should be of one broker.
 func compareLogDirs(o *operands) {
 	var known []*dirState
-	of := map[string]int{} // by cluster id
+	of := map[[2]string]int{} // by cluster and node
+	whose := func(s *dirState) [2]string { return [2]string{s.Meta.ClusterID, itoa(int64(s.Meta.NodeID))} }
 	for _, l := range o.dirs {
 		if l.dir == nil {
 			continue
 		}
 		if s := o.driver.dirState(l.dir); s.MetaRaw != nil && s.MetaErr == nil {
 			known = append(known, s)
-			of[s.Meta.ClusterID]++
+			of[whose(s)]++
 		}
 	}
 	// Whoever differs from most of the others is the one that is wrong.
-	slices.SortStableFunc(known, func(a, b *dirState) int { return of[b.Meta.ClusterID] - of[a.Meta.ClusterID] })
+	slices.SortStableFunc(known, func(a, b *dirState) int { return of[whose(b)] - of[whose(a)] })
 	for i, s := range known {
 		for _, other := range known[:i] {
 			if comparePair(o, other, s) {
@@ -337,7 +350,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 	case a.Meta.HasDirectoryID && b.Meta.HasDirectoryID && a.Meta.DirectoryID == b.Meta.DirectoryID:
 		at("directory.id")
 		f.Code = "directory-id-twice"
-		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does "+
+		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it "+
+			"does "+
 			"not start", a.LogDir.Display,
 			a.Meta.DirectoryID)
 	case a.Meta.ClusterID != b.Meta.ClusterID && a.Meta.ClusterID != "" && b.Meta.ClusterID != "":
@@ -346,7 +360,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 		if !sameNode {
 			f.Severity = Warning // two brokers of two clusters, it seems
 		}
-		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start",
+		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does "+
+			"not start",
 			b.Meta.ClusterID, a.LogDir.Display,
 			a.Meta.ClusterID)
 		f.Evidence = []Evidence{{"cluster id", a.Meta.ClusterID, b.Meta.ClusterID}}
@@ -356,7 +371,12 @@ func comparePair(o *operands, a, b *dirState) bool {
 			at("broker.id")
 		}
 		f.Code = "node-id-differs"
-		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",
+		if start, _ := o.driver.start(b.LogDir); start != nil && (start.StopsAt(a.LogDir, format.KindMetaProperties) ||
+			start.StopsAt(b.LogDir, format.KindMetaProperties)) {
+			f.Severity = Damage
+		}
+		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not "+
+			"start",
 			b.Meta.NodeID, a.LogDir.Display,
 			a.Meta.NodeID)
 		f.Evidence = []Evidence{{"node id", itoa(int64(a.Meta.NodeID)), itoa(int64(b.Meta.NodeID))}}

@@ -149,6 +149,7 @@ var stateDamage = []struct {
 		"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
 		"note checkpoint-unknown-partition replication-offset-checkpoint 72 -",
 		"note checkpoint-unknown-partition cleaner-offset-checkpoint 4 -",
+		"damage partition-absent . - -",
 	}},
 	{"partition in the other log directory", []string{cleanData1, cleanData2, cleanMeta},
 		func(t *testing.T, dir []string) {
@@ -170,7 +171,8 @@ var stateDamage = []struct {
 		[]string{"damage meta-properties-missing meta.properties - -"}},
 	{"meta.properties without node.id", []string{cleanData1}, replaced("meta.properties", "node.id", "node_id"),
 		[]string{"damage meta-properties-unreadable meta.properties 122 -"}},
-	{"meta.properties of an unknown version", []string{cleanData1}, replaced("meta.properties", "version=1", "version=5"),
+	{"meta.properties of an unknown version", []string{cleanData1}, replaced("meta.properties", "version=1",
+		"version=5"),
 		[]string{"damage meta-properties-unreadable meta.properties 78 -"}},
 	{"other cluster", []string{cleanData1, cleanData2}, replaced("meta.properties", "cluster.id=A", "cluster.id=B"),
 		[]string{"damage cluster-id-differs meta.properties 88 -"}},
@@ -200,7 +202,8 @@ var stateDamage = []struct {
 	{"quorum-state missing", []string{cleanMeta}, func(t *testing.T, dir []string) {
 		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "remove quorum-state")
 	}, []string{"warning quorum-state-missing __cluster_metadata-0/quorum-state - -"}},
-	{"quorum-state of an old epoch", []string{cleanMeta}, replaced("__cluster_metadata-0/quorum-state", `"leaderEpoch":2`,
+	{"quorum-state of an old epoch", []string{cleanMeta}, replaced("__cluster_metadata-0/quorum-state",
+		`"leaderEpoch":2`,
 		`"leaderEpoch":1`),
 		[]string{"warning quorum-state-behind __cluster_metadata-0/quorum-state 0 -"}},
 	{"metadata snapshot with a flipped bit", []string{"4.4.0/internal/__cluster_metadata-0"},
@@ -237,7 +240,8 @@ var stateDamage = []struct {
 	}, []string{"warning index-invalid t1-0/00000000000000000000.index 168 60"}},
 	{"metadata snapshot ahead of the log", []string{"4.4.0/internal/__cluster_metadata-0"},
 		func(t *testing.T, dir []string) {
-			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint 00000000000000000190-0000000001.checkpoint")
+			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint "+
+				"00000000000000000190-0000000001.checkpoint")
 		}, []string{"note metadata-snapshot-ahead 00000000000000000190-0000000001.checkpoint - 137-189"}},
 	{"segment under a short name", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], "rename 00000000000000000032.log 32.log")
@@ -257,9 +261,86 @@ var stateDamage = []struct {
 		mkdir(t, filepath.Join(dir[0], "prices-0", "old"))
 	}, []string{"note unknown-directory prices-0/old - -", "damage unknown-directory lost+found - -"}},
 	{"a partition that is being deleted, and cannot be loaded", []string{cleanData1}, func(t *testing.T, dir []string) {
-		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"), nil)
+		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"),
+			nil)
 	}, []string{"damage partition-metadata-unreadable " +
 		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
+	{"a partition without a directory", cleanDirs, func(t *testing.T, dir []string) {
+		removeAll(t, dir[0], "prices-0")
+	}, []string{
+		"note checkpoint-unknown-partition recovery-point-offset-checkpoint 56 -",
+		"note checkpoint-unknown-partition replication-offset-checkpoint 72 -",
+		"note checkpoint-unknown-partition cleaner-offset-checkpoint 4 -",
+		"damage partition-absent . - -",
+	}},
+	{"a wiped log directory", cleanDirs, func(t *testing.T, dir []string) {
+		for _, name := range subdirs(t, dir[0]) {
+			removeAll(t, dir[0], name)
+		}
+		for _, name := range []string{recoveryFile, "replication-offset-checkpoint", "cleaner-offset-checkpoint",
+			"log-start-offset-checkpoint"} {
+			remove(t, dir[0], name)
+		}
+	}, []string{"warning partition-absent . - -"}},
+	{"a copy of a part, not knowing", []string{cleanData1}, func(t *testing.T, dir []string) {
+		removeAll(t, dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete")
+	}, nil},
+	{"a directory with a snapshot's name", cleanDirs, func(t *testing.T, dir []string) {
+		mkdir(t, filepath.Join(dir[2], "__cluster_metadata-0", "00000000000000000150-0000000003.checkpoint"))
+	}, []string{
+		"note unknown-directory __cluster_metadata-0/00000000000000000150-0000000003.checkpoint - -",
+		"damage broker-does-not-start __cluster_metadata-0 - -",
+	}},
+	{"a directory for an index", cleanDirs, func(t *testing.T, dir []string) {
+		name := "00000000000000000078.index"
+		remove(t, filepath.Join(dir[0], "prices-0"), name)
+		mkdir(t, filepath.Join(dir[0], "prices-0", name))
+	}, []string{
+		"note index-missing prices-0/00000000000000000078.index - -",
+		"note unknown-directory prices-0/00000000000000000078.index - -",
+		"damage log-directory-offline prices-0/00000000000000000078.index - -",
+	}},
+	{"a move that was finished, beside what was there", cleanDirs, func(t *testing.T, dir []string) {
+		copyDir(t, filepath.Join(dir[0], "prices-0"), filepath.Join(dir[0], future))
+	}, []string{
+		"note leftover-directory " + future + " - -",
+		"damage broker-does-not-start " + future + " - -",
+	}},
+	{"a move that was finished with less", cleanDirs, func(t *testing.T, dir []string) {
+		copyDir(t, filepath.Join(dir[0], "prices-0"), filepath.Join(dir[1], "prices-0"))
+		rename(t, dir[0], "prices-0", future)
+		for _, ext := range []string{"log", "index", "timeindex"} {
+			remove(t, filepath.Join(dir[0], future), "00000000000000000078."+ext)
+		}
+	}, []string{
+		"note leftover-directory " + future + " - -",
+		"warning leader-epoch-beyond-end " + future + "/leader-epoch-checkpoint 8 78-108",
+		"note partition-not-assigned prices-0/partition.metadata - -",
+		"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
+		"note checkpoint-partition-missing replication-offset-checkpoint - -",
+		"damage partition-replaced prices-0 - 78-108",
+	}},
+	{"a metadata log that is gone", cleanDirs, func(t *testing.T, dir []string) {
+		removeAll(t, dir[2], "__cluster_metadata-0")
+	}, []string{"warning metadata-log-absent . - -"}},
+	{"a directory id that Kafka keeps for itself", []string{cleanData1}, replaced("meta.properties",
+		"cOfP_cR_hDC40WnKuljcbA", "AAAAAAAAAAAAAAAAAAAAAQ"), []string{
+		"damage meta-properties-unreadable meta.properties 42 -",
+	}},
+	{"a node id that is another in one log directory", cleanDirs, replaced("meta.properties", "node.id=1", "node.id=3"),
+		[]string{
+			"note partition-not-assigned __consumer_offsets-0/partition.metadata - -",
+			"note partition-not-assigned a.b_c-d-0/partition.metadata - -",
+			"note partition-not-assigned inventory-0/partition.metadata - -",
+			"note partition-not-assigned inventory-2/partition.metadata - -",
+			"note partition-not-assigned prices-0/partition.metadata - -",
+			"damage node-id-differs meta.properties 32 -",
+		}},
+	{"an empty twin", cleanDirs, func(t *testing.T, dir []string) { mkdir(t, filepath.Join(dir[1], "prices-0")) },
+		[]string{
+			"note checkpoint-partition-missing recovery-point-offset-checkpoint - -",
+			"note checkpoint-partition-missing replication-offset-checkpoint - -",
+		}},
 	{"stray partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},
@@ -386,6 +467,40 @@ func cutLastBatchOf(t *testing.T, name string) int64 {
 	}
 	writeFile(t, name, raw[:last])
 	return last
+}
+
+// cleanDirs are the log directories of one broker.
+var cleanDirs = []string{cleanData1, "4.4.0/logdirs/clean/data2", "4.4.0/logdirs/clean/meta"}
+
+const future = "prices-0.0123456789abcdef0123456789abcdef-future"
+
+func removeAll(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func subdirs(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func remove(t *testing.T, dir, name string) {

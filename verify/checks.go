@@ -18,6 +18,7 @@ var checks = []*Check{
 	&checkOdd,
 	&checkDirs,
 	&checkCheckpoints,
+	&checkStart,
 }
 
 // Codes lists every code there is, in the order of the checks.

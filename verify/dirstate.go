@@ -142,13 +142,18 @@ func (p *partition) batches() int64 {
 	return n
 }
 
-// settings is what the metadata log among the operands, or beside them, says of the cluster. Its Image is nil if there
-// is no such log, or only an incomplete one.
-func (d *driver) settings(dir *logdir.LogDir) *state.Settings {
+// knownCluster is what the operands know of their cluster, read when it is first asked for.
+func (d *driver) knownCluster() *state.Cluster {
 	if d.cluster == nil {
 		d.cluster = state.OpenCluster(d.set, nil)
 	}
-	s := d.cluster.Settings(dir)
+	return d.cluster
+}
+
+// settings is what the metadata log among the operands, or beside them, says of the cluster. Its Image is nil if there
+// is no such log, or only an incomplete one.
+func (d *driver) settings(dir *logdir.LogDir) *state.Settings {
+	s := d.knownCluster().Settings(dir)
 	if s.Image != nil && len(s.Image.Problems) > 0 {
 		s.Image = nil
 	}

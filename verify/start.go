@@ -19,6 +19,8 @@ type starts struct {
 	dirs  map[*logdir.LogDir]*broker.DirStart
 	alone *broker.Start // of partitions in no known log directory
 	known state.Dirs
+	// loaded are the partitions that were loaded, by path.
+	loaded map[*broker.Start]map[string]*broker.PartitionStart
 }
 
 // start is the next start of the broker that a log directory belongs to; nil if something of it could not be read.
@@ -32,7 +34,7 @@ func (d *driver) start(dir *logdir.LogDir) (*broker.Start, *broker.DirStart) {
 	}
 	if s.all == nil {
 		s.all, s.dirs = map[*logdir.LogDir]*broker.Start{}, map[*logdir.LogDir]*broker.DirStart{}
-		for _, of := range broker.Brokers(d.set.LogDirs(), &s.known) {
+		for _, of := range broker.Brokers(d.set.LogDirs(), &s.known, d.knownCluster(), nil) {
 			d.startOf(of)
 		}
 	}
@@ -66,6 +68,14 @@ func (p *partition) nextStart() *broker.PartitionStart {
 		return nil
 	}
 	s := b.Load(dir, p.dir)
+	all := &p.driver.starts.loaded
+	if *all == nil {
+		*all = map[*broker.Start]map[string]*broker.PartitionStart{}
+	}
+	if (*all)[b] == nil {
+		(*all)[b] = map[string]*broker.PartitionStart{}
+	}
+	(*all)[b][p.dir.Path] = s
 	if s.Err != nil || s.Loaded == nil {
 		return nil
 	}
@@ -87,7 +97,7 @@ func (p *partition) asks(f *Finding) bool {
 // judgeByStart lets the next start decide how bad findings are, and says what it does about them. It is played through
 // only where something is wrong.
 func (p *partition) judgeByStart(found []*Finding) {
-	if p.alone != nil || !slices.ContainsFunc(found, p.asks) {
+	if p.alone != nil || !slices.ContainsFunc(found, p.asks) && len(p.dir.Subdirs) == 0 {
 		return
 	}
 	runs := p.dir.Parent != nil && p.dir.Parent.BrokerRuns()

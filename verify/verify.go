@@ -134,6 +134,7 @@ type driver struct {
 	cluster    *state.Cluster         // nil: not read yet
 	toldUnread map[string]bool        // the sentences of summary.NotRead
 	starts     starts
+	damaged    []string // what damage was found in, as the user would name it
 	incomplete map[*logdir.LogDir][]incompleteCopy
 }
 
@@ -257,6 +258,7 @@ func (d *driver) emitAll(findings []*Finding) error {
 		switch f.Severity {
 		case Damage:
 			d.summary.Damage++
+			d.damaged = append(d.damaged, f.Shown)
 		case Warning:
 			d.summary.Warnings++
 		default:
