@@ -35,6 +35,10 @@ type LoadedLog struct {
 	Refused error
 	// Completed counts files that a start puts in their place or removes before it loads the log: what the cleaner left.
 	Completed int
+	// Splits says that a start splits segments whose offsets do not fit, and Cuts which segments before the active one it
+	// cuts after a stop that was not clean. Neither is taken for done: all else is of the log as it lies on disk.
+	Splits bool
+	Cuts   []Cut
 }
 
 // LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers,
@@ -52,9 +56,9 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 		options.LogStart, opts.LogStart = &start, start
 	}
 	if point, ok := src.Dir.Offset(format.KindRecoveryPointCheckpoint, tp); ok {
-		options.RecoveryPoint = &point
+		options.RecoveryPoint, opts.RecoveryPoint = &point, point
 	}
-	opened, refused, err := openForCleaner(p, &opts)
+	opened, splits, refused, err := openForCleaner(p, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	if refused == nil {
 		refused = producers.Refused
 	}
-	l := &LoadedLog{Open: producers.Open(), Refused: refused, Completed: completed,
+	l := &LoadedLog{Open: producers.Open(), Refused: refused, Completed: completed, Splits: splits,
 		CleanerLog: CleanerLog{StartOffset: producers.LogStart,
 			EndOffset: producers.LogEnd, HighWatermark: producers.HighWatermark, StableOffset: producers.LastStable}}
 	for _, seg := range opened.segments {
@@ -75,6 +79,11 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 			return nil, err
 		}
 		l.Segments = append(l.Segments, s)
+	}
+	if !options.Clean {
+		if l.Cuts, err = cutsOfClosed(p, opts, opened.segments); err != nil {
+			return nil, err
+		}
 	}
 	if cleaned, ok := src.Dir.Offset(format.KindCleanerOffsetCheckpoint, tp); ok {
 		l.CleanedTo = &cleaned
@@ -88,29 +97,44 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	return l, nil
 }
 
+// cutsOfClosed are the cuts of segments that the cleaner may come to. No log is read of which recovery comes to the
+// active segment alone.
+func cutsOfClosed(p *logdir.Partition, opts LoadOptions, segments []*segment) ([]Cut, error) {
+	last := len(segments) - 1
+	if RecoveredFrom(len(segments), func(i int) int64 { return segments[i].base }, opts.RecoveryPoint) >= last {
+		return nil, nil
+	}
+	opts.Clean = false
+	loaded, err := Load(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(loaded.Cuts, func(c Cut) bool { return c.Base >= segments[last].base }), nil
+}
+
 // openForCleaner opens the segments as a start does, up to where it recovers the log. Where a start fails, or splits a
 // segment, they are opened as they lie on disk, and refused says why it fails.
-func openForCleaner(p *logdir.Partition, opts *LoadOptions) (l *loader, refused, err error) {
+func openForCleaner(p *logdir.Partition, opts *LoadOptions) (l *loader, splits bool, refused, err error) {
 	l = &loader{dir: newFolder(p, nil), opts: opts}
 	if err = l.openAll(); err == nil && l.onDisk() {
-		return l, nil, nil
+		return l, false, nil, nil
 	}
 	var failure *Failure
 	if err != nil && !errors.As(asFailure(err, ""), &failure) {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	l = &loader{dir: newFolder(p, nil), opts: opts}
 	for _, seg := range state.Segments(p) {
 		s, err := l.open(seg.Base, "")
 		if err != nil {
-			return nil, nil, err
+			return nil, false, nil, err
 		}
 		l.add(s)
 	}
 	if failure != nil {
 		refused = failure
 	}
-	return l, refused, nil
+	return l, failure == nil, refused, nil
 }
 
 func (l *loader) openAll() error {

@@ -92,6 +92,40 @@ func TestRecordsWithoutKeysAreSaidToBeLost(t *testing.T) {
 	}
 }
 
+// What recovery cuts of a closed segment is said, where the broker was not stopped cleanly and the recovery point lies
+// in it or before.
+func TestCutsOfClosedSegmentsAreSaid(t *testing.T) {
+	for point, said := range map[string]bool{"0": true, "3": false} {
+		dir := writeKeyed(t, "t-0")
+		parent := filepath.Dir(dir)
+		for name, text := range map[string]string{"meta.properties": "version=1\nnode.id=1\n",
+			"recovery-point-offset-checkpoint": "0\n1\nt 0 " + point + "\n"} {
+			if err := os.WriteFile(filepath.Join(parent, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := filepath.Join(dir, format.SegmentFileName(0, format.KindLog))
+		data, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(log, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, base := range []int64{0, 3} { // with an index nothing is recovered that was flushed
+			if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, format.KindOffsetIndex)), nil,
+				0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := report(t, dir, Options{})
+		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a start cuts 00000000000000000000.log"); got != said {
+			t.Errorf("recovery point %s: %q", point, r.Warnings)
+		}
+	}
+}
+
 func TestTheLifeAndTheCensusOfKeys(t *testing.T) {
 	r := report(t, writeKeyed(t, "t-0"), Options{Key: []byte("a"), Keys: 5})
 	var fates []Fate

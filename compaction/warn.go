@@ -20,6 +20,13 @@ func (r *Report) warn() {
 		r.warnf("The cleaner left %s unfinished when the broker stopped. A start puts %s in place or removes %[2]s first; "+
 			"this is of after that.", render.Plural(int64(n), "file", "files"), itOrThem(n))
 	}
+	if r.Log.Splits {
+		r.warnf("A start splits a segment whose offsets do not fit into one; this is of before that.")
+	}
+	for _, cut := range r.Log.Cuts[:min(1, len(r.Log.Cuts))] {
+		r.warnf("The broker was not stopped cleanly: a start cuts %s at byte %d and removes what is after it; this is of "+
+			"before that, and kseg predict says what is lost.", cut.File, cut.At)
+	}
 	r.warnOfDelay()
 	if r.Round != nil {
 		r.warnOfRound()
