@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -132,6 +133,90 @@ func TestStoredOtherwise(t *testing.T) {
 		}
 		if got.EpochsDiffer != (c.epoch != 0) {
 			t.Errorf("%s: epochs differ: %t", c.name, got.EpochsDiffer)
+		}
+	}
+}
+
+// message is a record as magic 1 has it (or 0, without a time), with the offset given; a wrapper if there is a codec.
+func message(magic byte, offset, ms int64, codec format.Codec, key, value []byte) []byte {
+	body := []byte{magic, byte(codec)}
+	if magic == 1 {
+		body = binary.BigEndian.AppendUint64(body, uint64(ms))
+	}
+	for _, field := range [][]byte{key, value} {
+		size := int32(len(field))
+		if field == nil {
+			size = -1
+		}
+		body = append(binary.BigEndian.AppendUint32(body, uint32(size)), field...)
+	}
+	m := binary.BigEndian.AppendUint64(nil, uint64(offset))
+	m = binary.BigEndian.AppendUint32(m, uint32(4+len(body)))
+	m = binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(body))
+	return append(m, body...)
+}
+
+// legacyLog writes a partition of messages, each by itself, or so many in a compressed wrapper, where their offsets are
+// relative to its first with magic 1.
+func legacyLog(t *testing.T, records []rec, magic byte, codec format.Codec, wrapped int) string {
+	t.Helper()
+	var log []byte
+	for chunk := range slices.Chunk(records, wrapped) {
+		last := chunk[len(chunk)-1]
+		var plain []byte
+		for _, r := range chunk {
+			offset := r.offset
+			if magic == 1 && codec != format.CodecNone {
+				offset -= chunk[0].offset
+			}
+			plain = append(plain, message(magic, offset, r.time, format.CodecNone, bytesOf(r.key), bytesOf(r.value))...)
+		}
+		if codec == format.CodecNone {
+			log = append(log, plain...)
+			continue
+		}
+		var c format.Compressor
+		packed, err := c.Compress(codec, plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = append(log, message(magic, last.offset, last.time, codec, nil, packed)...)
+	}
+	dir := filepath.Join(t.TempDir(), "t-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A copy whose records a broker has converted between the formats holds the same, also of a compacted log; one with
+// another time, key or value does not.
+func TestConvertedCopies(t *testing.T) {
+	all := logOf(300, 40)
+	thin := slices.DeleteFunc(slices.Clone(all), func(r rec) bool { return r.offset%7 == 3 && r.offset < 280 })
+	for name, records := range map[string][]rec{"whole": all, "compacted": thin} {
+		modern := write(t, records, 10, 40, 0, format.CodecNone)
+		for _, codec := range []format.Codec{format.CodecNone, format.CodecGzip, format.CodecSnappy} {
+			old := legacyLog(t, records, 1, codec, 7)
+			got := compareDirs(t, old, modern)
+			if got.Result != SameRecords || got.Same != int64(len(records)) || !got.Explained(false) {
+				t.Errorf("%s, %v: %s, %d records, from %d", name, codec, got.Result, got.Same, got.SharedFrom)
+			}
+			if got := compareDirs(t, old, legacyLog(t, records, 1, format.CodecNone, 1)); got.Same != int64(len(records)) {
+				t.Errorf("%s, %v: unwrapped: %s, %d records", name, codec, got.Result, got.Same)
+			}
+			for what, edit := range map[string]func(*rec){"time": func(r *rec) { r.time++ }, "key": func(r *rec) { r.key = "" },
+				"value": func(r *rec) { r.value += "!" }} {
+				other := slices.Clone(records)
+				edit(&other[123])
+				if got := compareDirs(t, old, write(t, other, 10, 40, 0, format.CodecNone)); got.Result != Diverged ||
+					got.DivergedAt != other[123].offset {
+					t.Errorf("%s, %v, another %s: %s at %+v", name, codec, what, got.Result, got)
+				}
+			}
 		}
 	}
 }
