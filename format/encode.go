@@ -96,8 +96,8 @@ type Compressor struct {
 
 	gz  *gzip.Writer
 	zs  *zstd.Encoder
-	lz  lz4.Compressor
-	hc  lz4.CompressorHC
+	lz  *lz4.Compressor // large, like the other
+	hc  *lz4.CompressorHC
 	out bytes.Buffer
 	buf []byte
 }
@@ -205,6 +205,9 @@ func (c *Compressor) lz4(plain []byte) ([]byte, error) {
 }
 
 func (c *Compressor) lz4Block(block, packed []byte) (int, error) {
+	if c.lz == nil {
+		c.lz, c.hc = &lz4.Compressor{}, &lz4.CompressorHC{}
+	}
 	if c.Level == 0 {
 		return c.lz.CompressBlock(block, packed)
 	}

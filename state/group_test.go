@@ -7,11 +7,13 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
 	"kseg/schema"
@@ -439,33 +441,63 @@ func FuzzOffsets(f *testing.F) {
 	})
 }
 
-// BenchmarkFoldOffsets folds commits of a hundred groups of ten partitions.
+// BenchmarkFoldOffsets folds KSEG_BENCH_MB megabytes of commits, 64 if that is not set, of few and of many groups of
+// twenty partitions. Memory is by live keys: what is left on the heap of each is measured.
 func BenchmarkFoldOffsets(b *testing.B) {
+	mb := 64
+	if text := os.Getenv("KSEG_BENCH_MB"); text != "" {
+		mb, _ = strconv.Atoi(text)
+	}
+	for _, groups := range []int64{50, 5000} {
+		b.Run(fmt.Sprintf("keys=%d", 20*groups), func(b *testing.B) {
+			p := openPartition(b, writeCommits(b, mb<<20, groups))
+			b.SetBytes(int64(mb) << 20)
+			b.ReportAllocs()
+			for b.Loop() {
+				before := heapBytes()
+				l := FoldOffsets(p, OffsetsOptions{})
+				b.ReportMetric(float64(heapBytes()-before)/float64(20*groups), "B/key")
+				if int64(len(l.live)) != 20*groups {
+					b.Fatalf("%d keys", len(l.live))
+				}
+			}
+		})
+	}
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// writeCommits writes a __consumer_offsets-0 of so many bytes, in segments of 100 MiB at most.
+func writeCommits(b *testing.B, size int, groups int64) string {
 	dir := filepath.Join(b.TempDir(), "__consumer_offsets-0")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	var log []byte
-	for offset := int64(0); len(log) < 64<<20; {
-		var records []fixture.Record
-		group := fmt.Sprintf("group-%d", offset/10%100)
-		for i := range 10 {
-			key := []byte("\x00\x01" + text16(group) + text16("some-topic") + "\x00\x00\x00" + string(rune(i)))
-			records = append(records, fixture.Record{Offset: offset, TimestampMs: offset, Key: key, Value: commitValue(offset,
-				offset, -1)})
-			offset++
+	offset := int64(0)
+	for left := size; left > 0; {
+		var log []byte
+		base := offset
+		for len(log) < min(left, 100<<20) {
+			var records []fixture.Record
+			group := fmt.Sprintf("group-%d", offset/20%groups)
+			for i := range 20 {
+				key := []byte("\x00\x01" + text16(group) + text16("some-topic") + "\x00\x00\x00" + string(rune(i)))
+				records = append(records, fixture.Record{Offset: offset, TimestampMs: offset, Key: key,
+					Value: commitValue(offset, offset, -1)})
+				offset++
+			}
+			log = fixture.AppendBatch(log, fixture.Batch{Records: records})
 		}
-		log = fixture.AppendBatch(log, fixture.Batch{Records: records})
-	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.log"), log, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	p := openPartition(b, dir)
-	b.SetBytes(int64(len(log)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if l := FoldOffsets(p, OffsetsOptions{}); len(l.live) != 1000 {
-			b.Fatalf("%d keys", len(l.live))
+		left -= len(log)
+		name := filepath.Join(dir, format.SegmentFileName(base, format.KindLog))
+		if err := os.WriteFile(name, log, 0o644); err != nil {
+			b.Fatal(err)
 		}
 	}
+	return dir
 }
