@@ -183,7 +183,10 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	p := set.Operands[0].Partition
 	p.Parent, p.Display, p.Rel = d.Dir, d.Dir.Display+"/"+state.MetadataDir, state.MetadataDir
 	b.Metadata = &PartitionStart{Partition: p, Interval: metadataInterval}
-	b.Metadata.Loaded, b.Metadata.Err = loadMetadata(p, b.loadOptions(b.Metadata))
+	_ = p.Steady(func() error {
+		b.Metadata.Loaded, b.Metadata.Err = loadMetadata(p, b.loadOptions(b.Metadata))
+		return b.Metadata.Err
+	})
 	if b.Metadata.Err != nil {
 		return fmt.Errorf("%s: %w", p.Display, b.Metadata.Err)
 	}
@@ -335,6 +338,18 @@ func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 	return out
 }
 
+// loadSteadily is Load, again while files of the partition vanish.
+func (b *Start) loadSteadily(dir *DirStart, p *logdir.Partition) (out *PartitionStart) {
+	err := p.Steady(func() error {
+		out = b.Load(dir, p)
+		return out.Err
+	})
+	if out == nil {
+		out = &PartitionStart{Partition: p, Err: err}
+	}
+	return out
+}
+
 func (b *Start) loadMetadataOf(p *logdir.Partition) *PartitionStart {
 	if b.Metadata != nil && strings.TrimSuffix(b.Metadata.Partition.Path, "/") == strings.TrimSuffix(p.Path, "/") {
 		return b.Metadata
@@ -407,7 +422,7 @@ func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition,
 					return
 				}
 				work.Go(func() {
-					places[i] <- b.Load(dirs[p.Parent], p)
+					places[i] <- b.loadSteadily(dirs[p.Parent], p)
 					<-slots
 				})
 			}

@@ -172,8 +172,7 @@ func runFingerprint(ctx context.Context, env *Env, o *compareOptions, args []str
 		})
 	bar.Clear()
 	for _, e := range notRead {
-		env.notef("%s", render.Escaped(e.Error()))
-		incomplete = errIncomplete
+		incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Err: e}}))
 	}
 	if err != nil {
 		return errors.Join(err, incomplete)
@@ -200,11 +199,13 @@ type compareWriter struct {
 
 func (w *compareWriter) add(c *compare.Comparison) {
 	batches := w.o.level == "batches"
-	w.summary.Add(c, batches)
 	for _, err := range c.NotRead {
-		w.env.notef("%s", render.Escaped(err.Error()))
-		w.incomplete = errIncomplete
+		w.incomplete = errors.Join(w.incomplete, w.env.report([]logdir.Problem{{Err: err}}))
 	}
+	if c.A == nil && c.B == nil {
+		return // its directory is gone, or it could not be looked at
+	}
+	w.summary.Add(c, batches)
 	if c.Unjudged() {
 		w.incomplete = errIncomplete
 	}

@@ -86,12 +86,16 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 	comparison := &lookup.Comparison{MaxMapCount: o.MaxMapCount}
 	bar := o.progress(env, logBytes(partitions))
 	for _, p := range partitions {
-		rows, err := p.Density(ctx, o.Intervals, bar.Add)
+		var rows []*lookup.Density
+		err := p.Steady(func() (err error) {
+			rows, err = p.Density(ctx, o.Intervals, bar.Add)
+			return err
+		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
+			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
 			continue
 		}
 		comparison.Add(p, rows)

@@ -48,14 +48,14 @@ func (o *operandOptions) open(paths []string, work *workOptions) (*logdir.Set, e
 }
 
 // report prints what could not be read and returns errIncomplete, or nil if there was no such thing.
-func (env *Env) report(problems []logdir.Problem) error {
+func (env *Env) report(problems []logdir.Problem) (incomplete error) {
 	for _, problem := range problems {
 		env.notef("%s", render.Escaped(problem.Error()))
+		if !errors.Is(problem, logdir.ErrGone) {
+			incomplete = errIncomplete
+		}
 	}
-	if len(problems) > 0 {
-		return errIncomplete
-	}
-	return nil
+	return incomplete
 }
 
 // outputOptions say in what form and how much is printed.

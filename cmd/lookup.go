@@ -151,12 +151,16 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 	}
 	missed := false
 	for _, p := range partitions {
-		r, err := o.one(ctx, p, timestampMs)
+		var r *lookup.Result
+		err := p.Steady(func() (err error) {
+			r, err = o.one(ctx, p, timestampMs)
+			return err
+		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
+			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
 			continue
 		}
 		miss := r.Outcome != lookup.Found || r.Wrong()
@@ -258,12 +262,16 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 	out, end := o.lines(env, "sweep", lookup.SweepCSV)
 	astray := false
 	for _, p := range partitions {
-		s, err := p.Sweep(ctx, options, bar.Add)
+		var s *lookup.PartitionSweep
+		err := p.Steady(func() (err error) {
+			s, err = p.Sweep(ctx, options, bar.Add)
+			return err
+		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			incomplete = env.report([]logdir.Problem{{Display: p.Display, Err: err}})
+			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
 			continue
 		}
 		astray = astray || s.Total.Astray() > 0

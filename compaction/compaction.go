@@ -123,10 +123,18 @@ func (a *Analyzer) Problems() []logdir.Problem {
 // Look analyzes one partition. asked says that it was named, and not just found in a log directory: then it is taken to
 // be compacted if nobody says what it is.
 func (a *Analyzer) Look(ctx context.Context, p *logdir.Partition, asked bool) (res Result) {
-	res.Partition = p
-	err := logdir.Guard(p.Display, func() error { return a.look(ctx, p, asked, &res) })
-	if err != nil {
-		res.Problems = append(res.Problems, logdir.Problem{Display: p.Display, Err: err})
+	err := logdir.Guard(p.Display, func() error {
+		return p.Steady(func() error {
+			res = Result{Partition: p}
+			err := a.look(ctx, p, asked, &res)
+			return errors.Join(err, logdir.Joined(res.Problems))
+		})
+	})
+	if err != nil && len(res.Problems) == 0 {
+		res.Partition, res.Problems = p, []logdir.Problem{{Display: p.Display, Err: err}}
+	}
+	if errors.Is(err, logdir.ErrGone) {
+		res.Report = nil
 	}
 	return res
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -111,12 +112,23 @@ func compareOne(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 			c.Result, c.B = OnlyB, newLog(p.B, dirs)
 			c.NotRead = c.B.unread
 		default:
-			c = partitions(ctx, p, dirs, opts)
+			return p.steady(func() error {
+				c = partitions(ctx, p, dirs, opts)
+				return errors.Join(c.NotRead...)
+			})
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && len(c.NotRead) == 0 {
 		c.NotRead = append(c.NotRead, err)
 	}
 	return c
+}
+
+// steady is logdir.Partition.Steady of both sides.
+func (p Pair) steady(do func() error) error {
+	if p.A == p.B {
+		return p.A.Steady(do)
+	}
+	return p.A.Steady(func() error { return p.B.Steady(do) })
 }

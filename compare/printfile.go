@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -288,11 +289,7 @@ func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield fu
 				continue
 			}
 			seen[name] = true
-			first := true
-			missed, err := Fingerprints(ctx, name, p, dirs, &opts, func(f *Fingerprint) error {
-				defer func() { first = false }()
-				return yield(f, first)
-			})
+			missed, err := fingerprintSteadily(ctx, name, p, dirs, &opts, yield)
 			if notRead = append(notRead, missed...); err != nil {
 				return notRead, err
 			}
@@ -302,6 +299,42 @@ func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield fu
 		return notRead, fmt.Errorf("%w: there is no partition", logdir.ErrNothing)
 	}
 	return notRead, nil
+}
+
+// fingerprintSteadily is Fingerprints, again while files of the partition vanish and no more than the first one, which is
+// held back, was made.
+func fingerprintSteadily(ctx context.Context, name string, p *logdir.Partition, dirs *state.Dirs, opts *Options,
+	yield func(f *Fingerprint, first bool) error) (notRead []error, err error) {
+	var held *Fingerprint
+	more := false
+	give := func() error {
+		f := held
+		if held = nil; f == nil {
+			return nil
+		}
+		return yield(f, true)
+	}
+	unread := p.Steady(func() error {
+		held = nil
+		notRead, err = Fingerprints(ctx, name, p, dirs, opts, func(f *Fingerprint) error {
+			if !more && held == nil {
+				first := *f
+				first.Marks = bytes.Clone(f.Marks)
+				held = &first
+				return nil
+			}
+			more = true
+			return cmp.Or(give(), yield(f, false))
+		})
+		if more || err != nil {
+			return nil
+		}
+		return errors.Join(notRead...)
+	})
+	if unread != nil && len(notRead) == 0 {
+		notRead = []error{unread}
+	}
+	return notRead, cmp.Or(err, give())
 }
 
 // Problems are the problems of the operands that matter here: a file of fingerprints is none of Kafka's.

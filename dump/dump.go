@@ -76,6 +76,7 @@ type dumper struct {
 	pending []byte // a file's head that is written when something of the file is
 	table   *table
 	wrote   bool // something of a file went to stdout
+	written int  // how often something did
 }
 
 // Run prints every file of set to out and says on errOut what is wrong. The error is one of writing to out, or of ctx.
@@ -137,10 +138,25 @@ func (d *dumper) prepareWindow(files []*logdir.File) error {
 
 // file prints one file. Trouble with it is told and remembered; the error is one that ends the run.
 func (d *dumper) file(f *logdir.File) error {
-	err := d.print(f)
+	var err error
+	for looks := 1; ; looks++ {
+		written := d.written
+		now, gone := present(f)
+		if err = gone; gone == nil {
+			err = d.print(now)
+		}
+		if looks == mostLooks || d.written > written || d.opts.Output == Table || !errors.Is(err, logdir.ErrVanished) {
+			break
+		}
+	}
+	if flushed := d.flushHead(); flushed != nil && err == nil {
+		err = flushed
+	}
 	var stop *stopError
 	switch {
 	case err == nil:
+	case errors.Is(err, errDeleted):
+		fmt.Fprintf(d.errOut, "kseg: %s\n", render.Escaped(err.Error()))
 	case errors.As(err, &stop):
 		return stop.err
 	default:
@@ -150,21 +166,49 @@ func (d *dumper) file(f *logdir.File) error {
 	return nil
 }
 
+// mostLooks bounds how often a file is begun that vanishes before anything of it was printed.
+const mostLooks = 3
+
+// errDeleted marks the error of a file that was deleted after its directory had been listed: there is nothing to print.
+var errDeleted = errors.New("nothing of it is printed")
+
+// present is what is under the file's name now, beside the others of its partition of now.
+func present(f *logdir.File) (*logdir.File, error) {
+	if f.Partition == nil {
+		return f, nil
+	}
+	err := f.Partition.Renew()
+	now := f.Partition.FileNamed(f.Name.Raw)
+	switch {
+	case errors.Is(err, logdir.ErrGone) || err == nil && now == nil:
+		return nil, fmt.Errorf("%s: it was deleted after its directory had been listed; %w", f.Display, errDeleted)
+	case err != nil:
+		return nil, err
+	}
+	return now, nil
+}
+
 // selective reports whether only a part of the records or batches is wanted.
 func (d *dumper) selective() bool {
 	return d.opts.Filter.Active() || d.opts.Limit >= 0 || d.opts.Tail >= 0 || d.opts.Count
 }
 
-// head puts what precedes a file's content on stdout, or keeps it until there is content.
+// head keeps what precedes a file's content until there is some, or the file ends.
 func (d *dumper) head(dst []byte) error {
-	if d.opts.Output != Text || d.opts.Quiet || d.opts.Count {
-		return nil
-	}
-	if d.selective() {
+	if d.opts.Output == Text && !d.opts.Quiet && !d.opts.Count {
 		d.pending = append(d.pending, dst...)
+	}
+	return nil
+}
+
+// flushHead puts what precedes a file's content on stdout if there was none, unless only a part is wanted.
+func (d *dumper) flushHead() error {
+	if d.selective() {
 		return nil
 	}
-	return d.write(dst)
+	head := d.pending
+	d.pending = nil
+	return d.write(head)
 }
 
 // title is the line that begins every file.
@@ -239,6 +283,7 @@ func (d *dumper) write(b []byte) error {
 		return nil
 	}
 	d.wrote = true
+	d.written++
 	if len(d.pending) > 0 {
 		b = append(d.pending, b...)
 		d.pending = nil

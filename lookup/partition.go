@@ -29,6 +29,7 @@ type Partition struct {
 	// Gentle bounds the rate of reading; the files must have been opened with a logdir.Gentle.
 	Gentle bool
 
+	dir           *logdir.Partition // nil if a segment was given alone
 	maxBatchBytes int64
 	// stoppedCleanly: the broker has trimmed the last segment's indexes, and its next start takes all of their slots for
 	// entries.
@@ -78,8 +79,19 @@ func Partitions(set *logdir.Set, maxBatchBytes int64) ([]*Partition, []logdir.Pr
 }
 
 func newPartition(p *logdir.Partition) *Partition {
-	return &Partition{Name: p.Name, Display: p.Display, Topic: p.Topic, Segments: p.Segments,
+	return &Partition{Name: p.Name, Display: p.Display, Topic: p.Topic, Segments: p.Segments, dir: p,
 		LogStart: -1, HighWatermark: -1, TopicInterval: -1}
+}
+
+// Steady does something with the partition, again while files of it vanish; see logdir.Partition.Steady.
+func (p *Partition) Steady(do func() error) error {
+	if p.dir == nil {
+		return do()
+	}
+	return p.dir.Steady(func() error {
+		p.Segments = p.dir.Segments
+		return do()
+	})
 }
 
 // fromFile makes a partition of the segment that a file belongs to. Its directory is looked at too, since the index of
@@ -110,7 +122,7 @@ func fromFile(f *logdir.File) (*Partition, error) {
 	if known != nil {
 		s.Partition, s.Prev, s.Next = known.Partition, known.Prev, known.Next
 		p := newPartition(known.Partition)
-		p.Display, p.Segments = f.Display, []*logdir.Segment{s}
+		p.Display, p.Segments, p.dir = f.Display, []*logdir.Segment{s}, nil
 		return p, err
 	}
 	p := &Partition{Name: f.Name.Raw, Display: f.Display, Segments: []*logdir.Segment{s}, LogStart: -1, HighWatermark: -1,

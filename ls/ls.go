@@ -13,6 +13,7 @@ package ls
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -96,8 +97,18 @@ func (l *Lister) Run(ctx context.Context, partitions []*logdir.Partition) iter.S
 
 // guarded is partition, with what goes wrong in it as a problem of the partition.
 func (l *Lister) guarded(dir *logdir.Partition, r *reader) *Partition {
-	out := &Partition{PartitionDir: dir.PartitionDir, Name: dir.Name, Display: dir.Display}
-	if err := logdir.Guard(dir.Display, func() error { l.partition(out, dir, r); return nil }); err != nil {
+	out := &Partition{}
+	err := logdir.Guard(dir.Display, func() error {
+		return dir.Steady(func() error {
+			*out = Partition{PartitionDir: dir.PartitionDir, Name: dir.Name, Display: dir.Display}
+			l.partition(out, dir, r)
+			return logdir.Joined(out.Problems)
+		})
+	})
+	if errors.Is(err, logdir.ErrGone) {
+		return &Partition{PartitionDir: dir.PartitionDir, Name: dir.Name, Display: dir.Display, Gone: true}
+	}
+	if err != nil && len(out.Problems) == 0 {
 		out.problem(dir.Display, err)
 	}
 	return out

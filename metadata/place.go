@@ -40,7 +40,11 @@ func Place(set *logdir.Set, im *state.Image, clusterID string) (all []Misplaced,
 			if gone {
 				continue
 			}
-			m, err := onDisk(p, d, im)
+			var m Misplaced
+			err := p.Steady(func() (err error) {
+				m, err = onDisk(p, d, im)
+				return err
+			})
 			if err != nil {
 				problems = append(problems, logdir.Problem{Display: p.Display, Err: err})
 			}

@@ -612,7 +612,7 @@ func TestVanishedSegmentsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for res := range j.Run(t.Context(), partitions, 1) {
-		if len(res.Problems) != 1 || res.Report == nil || res.Report.Segments[0].Base != 12 {
+		if len(res.Problems) > 0 || res.Report == nil || res.Report.Segments[0].Base != 12 {
 			t.Errorf("problems %v, report %+v", res.Problems, res.Report)
 		}
 	}

@@ -8,6 +8,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -48,6 +49,12 @@ func (j *Judge) result(p *logdir.Partition, rd *reader) Result {
 	if why := Skipped(p); why != "" {
 		return Result{Partition: p, Skipped: fmt.Sprintf("%s: %s.", p.Display, why)}
 	}
-	report, problems := j.partition(p, rd)
-	return Result{Partition: p, Report: report, Problems: problems}
+	res := Result{Partition: p}
+	if err := p.Steady(func() error {
+		res.Report, res.Problems = j.partition(p, rd)
+		return logdir.Joined(res.Problems)
+	}); errors.Is(err, logdir.ErrGone) {
+		return Result{Partition: p, Problems: []logdir.Problem{{Display: p.Display, Err: err}}}
+	}
+	return res
 }

@@ -281,38 +281,71 @@ func (r *run) cleaned(p *logdir.Partition) bool {
 
 // partition salvages one partition.
 func (r *run) partition(g *group) *Salvaged {
-	res := &Salvaged{Partition: g.name}
-	for _, c := range g.copies {
-		res.Copies = append(res.Copies, Copy{Path: c.operand})
+	var res *Salvaged
+	work := func() error {
+		res = &Salvaged{Partition: g.name}
+		for _, c := range g.copies {
+			res.Copies = append(res.Copies, Copy{Path: c.operand})
+		}
+		return r.work(g, res)
 	}
-	err := logdir.Guard(g.name, func() error { return r.work(g, res) })
+	err := logdir.Guard(g.name, func() error {
+		if r.opts.DryRun {
+			return g.steady(work)
+		}
+		return work() // what was written cannot be begun again
+	})
+	if res == nil {
+		res = &Salvaged{Partition: g.name}
+	}
 	if err != nil {
 		res.Err = err
 	}
 	return res
 }
 
-func (r *run) work(g *group, res *Salvaged) error {
-	sources := r.sources(g)
-	if len(sources) == 0 {
-		return fmt.Errorf("%s: there is no segment", g.name)
+// steady is logdir.Partition.Steady of all copies.
+func (g *group) steady(do func() error) error {
+	for _, c := range g.copies {
+		if dir, inner := c.dir, do; dir != nil {
+			do = func() error { return dir.Steady(inner) }
+		}
 	}
-	// The workers share the files, or one file where there is no other.
+	return do()
+}
+
+// scan looks at the sources. The workers share the files, or one file where there is no other.
+func (r *run) scan(sources []*source) (scans []*scan, notRead []error) {
 	jobs, each := r.opts.Jobs, 1
 	if len(sources) == 1 {
 		jobs, each = 1, r.opts.Jobs
 	}
-	var scans []*scan
 	for s := range walk.Ordered(r.ctx, sources, jobs, func() func(*source) *scan {
 		return func(s *source) *scan { return scanSource(r.ctx, s, each, r.opts) }
 	}) {
 		scans = append(scans, s)
 		if s.err != nil {
-			res.NotRead = append(res.NotRead, s.err)
+			notRead = append(notRead, s.err)
 		}
 	}
-	if err := r.ctx.Err(); err != nil {
+	return scans, notRead
+}
+
+func (r *run) work(g *group, res *Salvaged) error {
+	var sources []*source
+	var scans []*scan
+	err := g.steady(func() error {
+		sources = r.sources(g)
+		scans, res.NotRead = r.scan(sources)
+		return errors.Join(res.NotRead...)
+	})
+	switch {
+	case r.ctx.Err() != nil:
+		return r.ctx.Err()
+	case err != nil && len(scans) == 0:
 		return err
+	case len(sources) == 0:
+		return fmt.Errorf("%s: there is no segment", g.name)
 	}
 	compacted := slices.ContainsFunc(sources, func(s *source) bool { return s.compacted })
 	if compacted {

@@ -40,7 +40,20 @@ type FoldOptions struct {
 func ReadImage(p *logdir.Partition) (*Image, error) { return FoldImage(p, FoldOptions{}) }
 
 // FoldImage is ReadImage up to an offset.
-func FoldImage(p *logdir.Partition, o FoldOptions) (*Image, error) {
+func FoldImage(p *logdir.Partition, o FoldOptions) (im *Image, err error) {
+	steady := p.Steady(func() error {
+		if im, err = foldImage(p, o); err != nil {
+			return err
+		}
+		return errors.Join(im.Problems...)
+	})
+	if im == nil && err == nil {
+		err = steady
+	}
+	return im, err
+}
+
+func foldImage(p *logdir.Partition, o FoldOptions) (*Image, error) {
 	r := newImageReader(p.Display, o)
 	found := r.begin(p.All())
 	for _, f := range logsOf(p.All()) {

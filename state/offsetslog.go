@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unicode/utf16"
 
@@ -84,7 +85,20 @@ type OffsetsOptions struct {
 // FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
 // (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit,
 // unless a later commit stands already; a tombstone takes away what is pending too.
-func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
+func FoldOffsets(p *logdir.Partition, o OffsetsOptions) (l *OffsetsLog) {
+	if o.History != nil {
+		return foldOffsets(p, o) // what was emitted stays emitted
+	}
+	if err := p.Steady(func() error {
+		l = foldOffsets(p, o)
+		return errors.Join(l.Problems...)
+	}); l == nil {
+		l = &OffsetsLog{Partition: p, Problems: []error{err}}
+	}
+	return l
+}
+
+func foldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{},
 		holders: map[string]map[int64]bool{}, decoder: schema.NewDecoder()}
 	if o.History != nil {

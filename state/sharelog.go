@@ -39,7 +39,17 @@ type ShareLog struct {
 
 // FoldShareState folds the segments of a partition of __share_group_state, as ShareCoordinatorShard does: a snapshot
 // replaces, an update changes what it names.
-func FoldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
+func FoldShareState(p *logdir.Partition, o OffsetsOptions) (l *ShareLog) {
+	if err := p.Steady(func() error {
+		l = foldShareState(p, o)
+		return errors.Join(l.Problems...)
+	}); l == nil {
+		l = &ShareLog{Partition: p, Problems: []error{err}}
+	}
+	return l
+}
+
+func foldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
 	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
 	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
 		progress: o.Progress, stop: o.Stop}

@@ -209,14 +209,38 @@ func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 	tp := TopicPartition{transactionTopic, number}
 	_, compacted := cluster.Dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, tp)
 	start, _ := cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, tp)
-	segments := Segments(p)
-	if len(segments) == 0 {
+	var lost []Lost
+	var problems []logdir.Problem
+	err := p.Steady(func() error {
+		lost, problems = r.segments(number, Segments(p), start, compacted)
+		return logdir.Joined(problems)
+	})
+	switch {
+	case errors.Is(err, logdir.ErrGone) || len(Segments(p)) == 0:
+		return
+	case err != nil && len(problems) == 0:
+		problems = []logdir.Problem{{Display: p.Display, Err: err}}
+	}
+	r.out.Read, r.out.Problems = append(r.out.Read, number), append(r.out.Problems, problems...)
+	if len(lost) == 0 {
 		return
 	}
-	r.out.Read = append(r.out.Read, number)
+	slices.SortFunc(lost, func(a, b Lost) int { return cmp.Compare(a.First, b.First) })
+	r.out.Lost[number] = lost
+	last := lost[len(lost)-1]
+	for _, t := range r.out.ids {
+		t.Unsure = t.Unsure || t.Partition == number && (last.Open || t.Offset < last.Last)
+	}
+}
+
+// segments folds the segments of a partition in, from an offset on. What was folded before by them is folded over.
+func (r *transactionReader) segments(number int32, segments []*logdir.Segment, start int64, compacted bool) (lost []Lost,
+	problems []logdir.Problem) {
+	if len(segments) == 0 {
+		return nil, nil
+	}
 	start = max(start, segments[0].Base)
 	holes := Holes{Next: start, Compacted: compacted}
-	var lost []Lost
 	for _, seg := range segments {
 		err := ReadBatches(r.ctx, seg, start, nil, func(b *format.Batch, h *format.Hole) bool {
 			switch {
@@ -228,19 +252,10 @@ func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 			return true
 		})
 		if err != nil {
-			r.out.Problems = append(r.out.Problems, logdir.Problem{Display: seg.Log.Display, Err: err})
+			problems = append(problems, logdir.Problem{Display: seg.Log.Display, Err: err})
 		}
 	}
-	lost = append(lost, holes.End()...)
-	if len(lost) == 0 {
-		return
-	}
-	slices.SortFunc(lost, func(a, b Lost) int { return cmp.Compare(a.First, b.First) })
-	r.out.Lost[number] = lost
-	last := lost[len(lost)-1]
-	for _, t := range r.out.ids {
-		t.Unsure = t.Unsure || t.Partition == number && (last.Open || t.Offset < last.Last)
-	}
+	return append(lost, holes.End()...), problems
 }
 
 // batch folds the records of a batch in. It is false if some could not be read.

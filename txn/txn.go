@@ -179,11 +179,15 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 	return func(yield func(*Report, error) bool) {
 		for a := range walk.Ordered(ctx, partitions, jobs, func() func(*logdir.Partition) answer {
 			return func(p *logdir.Partition) (a answer) {
-				err := logdir.Guard(p.Display, func() error {
-					a.report, a.err = j.Partition(ctx, p)
-					return nil
+				a.err = logdir.Guard(p.Display, func() error {
+					return p.Steady(func() (err error) {
+						a.report, err = j.Partition(ctx, p)
+						return err
+					})
 				})
-				a.err = errors.Join(a.err, err)
+				if errors.Is(a.err, logdir.ErrGone) {
+					a.report = nil
+				}
 				return a
 			}
 		}) {
