@@ -46,7 +46,6 @@ func brokerAtWork(t *testing.T, dir string) {
 // Whatever moment a broker rolls, replaces and deletes segments at, no verb has to say that it could not read them: the
 // partition is looked at again.
 func TestMovingFiles(t *testing.T) {
-	fixture.InMemory(t)
 	twin := fixture.Dir(t, "4.4.0/transactions")
 	tried := 0
 	for _, line := range []string{
