@@ -135,14 +135,15 @@ func findings(t *testing.T, output []byte) (worse, notes []string) {
 // besideVerbs are all verbs that look at a log directory, as they are run beside its broker; the words DATA and NEW stand
 // for that and for a directory that is not there.
 var besideVerbs = []string{
-	"verify -o json DATA", "verify -o json --jobs 1 DATA", "verify -o json --level headers DATA", "dump --records DATA",
-	"dump -o json DATA", "dump -o table --records --limit 500 DATA", "dump --tail 3 DATA", "lookup --sweep DATA",
-	"lookup --offset 100 DATA/plain-gzip-0", "lookup --timestamp -2s DATA/txn-0", "retention DATA", "retention --plan DATA",
-	"density DATA", "predict DATA", "predict -o json --shutdown unclean DATA", "ls DATA", "ls --stats --records -o json DATA",
-	"txn --all DATA", "txn --producers DATA", "groups DATA", "groups --history DATA", "metadata DATA", "metadata --check DATA",
-	"compaction DATA", "compaction --keys -o json DATA", "compare DATA DATA", "compare --level records --state DATA DATA",
-	"compare --fingerprint DATA", "salvage --dry-run -o NEW DATA", "explain --all DATA/txn-0",
-	"explain DATA/recovery-point-offset-checkpoint",
+	"verify -o json DATA", "verify -o json --jobs 1 DATA", "verify -o json --level headers DATA",
+	"dump --records DATA", "dump -o json DATA", "dump -o table --records --limit 500 DATA",
+	"dump --tail 3 DATA", "lookup --sweep DATA", "lookup --offset 100 DATA/plain-gzip-0",
+	"lookup --timestamp -2s DATA/txn-0", "retention DATA", "retention --plan DATA", "density DATA",
+	"predict DATA", "predict -o json --shutdown unclean DATA", "ls DATA", "ls --stats --records -o json DATA",
+	"txn --all DATA", "txn --producers DATA", "groups DATA", "groups --history DATA", "metadata DATA",
+	"metadata --check DATA", "compaction DATA", "compaction --keys -o json DATA", "compare DATA DATA",
+	"compare --level records --state DATA DATA", "compare --fingerprint DATA", "salvage --dry-run -o NEW DATA",
+	"explain --all DATA/txn-0", "explain DATA/recovery-point-offset-checkpoint",
 }
 
 // TestOracleBesideBroker runs every verb again and again over the log directory of a real broker under load, for

@@ -52,7 +52,8 @@ func TestMovingFiles(t *testing.T) {
 		"dump --records DIR", "dump -o json DIR", "dump --tail 3 DIR", "lookup --offset 100 DIR", "lookup --sweep DIR",
 		"lookup --timestamp 1795984114039 DIR", "density DIR", "retention DIR", "retention -o json DIR", "ls DIR",
 		"ls --stats --records DIR", "txn --all DIR", "txn --producers DIR", "groups DIR", "compare DIR TWIN",
-		"compare --level records --state TWIN DIR", "compare --fingerprint DIR", "compaction --topic-config cleanup.policy=compact DIR",
+		"compare --level records --state TWIN DIR", "compare --fingerprint DIR",
+		"compaction --topic-config cleanup.policy=compact DIR",
 		"predict DIR", "predict --shutdown unclean DIR", "salvage --dry-run -o TWIN/new DIR", "verify DIR",
 		"verify --jobs 1 DIR",
 	} {

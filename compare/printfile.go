@@ -301,8 +301,8 @@ func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield fu
 	return notRead, nil
 }
 
-// fingerprintSteadily is Fingerprints, again while files of the partition vanish and no more than the first one, which is
-// held back, was made.
+// fingerprintSteadily is Fingerprints, again while files of the partition vanish and no more than the first one, which
+// is held back, was made.
 func fingerprintSteadily(ctx context.Context, name string, p *logdir.Partition, dirs *state.Dirs, opts *Options,
 	yield func(f *Fingerprint, first bool) error) (notRead []error, err error) {
 	var held *Fingerprint

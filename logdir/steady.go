@@ -32,8 +32,8 @@ func (p *Partition) Steady(do func() error) error {
 	}
 }
 
-// Renew lists the directory anew if it has got, lost or renamed files since it was listed: Files and Segments are others
-// then.
+// Renew lists the directory anew if it has got, lost or renamed files since it was listed: Files and Segments are
+// others then.
 func (p *Partition) Renew() error {
 	if p.opts == nil || !p.listed || p.Modified.IsZero() || p.SameNames() {
 		return nil

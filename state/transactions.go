@@ -234,8 +234,8 @@ func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 }
 
 // segments folds the segments of a partition in, from an offset on. What was folded before by them is folded over.
-func (r *transactionReader) segments(number int32, segments []*logdir.Segment, start int64, compacted bool) (lost []Lost,
-	problems []logdir.Problem) {
+func (r *transactionReader) segments(number int32, segments []*logdir.Segment, start int64,
+	compacted bool) (lost []Lost, problems []logdir.Problem) {
 	if len(segments) == 0 {
 		return nil, nil
 	}
