@@ -132,7 +132,8 @@ func findings(t *testing.T, output []byte) (worse, notes []string) {
 	return worse, notes
 }
 
-// besideVerbs are all verbs that look at a log directory, as they are run beside its broker; the words DATA and NEW stand
+// besideVerbs are all verbs that look at a log directory, as they are run beside its broker; the
+// words DATA and NEW stand
 // for that and for a directory that is not there.
 var besideVerbs = []string{
 	"verify -o json DATA", "verify -o json --jobs 1 DATA", "verify -o json --level headers DATA",
