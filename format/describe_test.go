@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand"
 	"path"
 	"testing"
 
@@ -360,4 +361,68 @@ func FuzzDescribe(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPartsDoNotOverlap: where the scanner goes back, since lengths led nowhere, what was handed out stays as it is.
+func TestPartsDoNotOverlap(t *testing.T) {
+	var data []byte
+	var at []int
+	for i := range int64(4) {
+		at = append(at, len(data))
+		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: i, Value: make([]byte, 30)}}})
+	}
+	binary.BigEndian.PutUint32(data[8:], uint32(at[2]-format.LogOverhead)) // the first batch runs over the second
+	data[at[2]+21], data[at[2]+57] = 0x7f, 0xff                            // and neither attributes nor count are any
+	end := int64(0)
+	for parts := format.NewParts(data, 0); parts.Next(); {
+		p := parts.Part()
+		if p.Start != end || p.End <= p.Start {
+			t.Errorf("a part from %d to %d after one that ends at %d", p.Start, p.End, end)
+		}
+		end = p.End
+	}
+	if end != int64(len(data)) {
+		t.Errorf("the last part ends at %d of %d", end, len(data))
+	}
+}
+
+// TestPartsFollowOneAnother holds the same for headers damaged at random, a few of a log at once.
+func TestPartsFollowOneAnother(t *testing.T) {
+	const batches = 5
+	var logs [2][]byte
+	for i := range int64(batches) {
+		logs[0] = fixture.AppendBatch(logs[0], fixture.Batch{Records: []fixture.Record{{Offset: i, Value: make([]byte, 30)}}})
+		logs[1] = legacyMessage(logs[1], i, 1, 0, make([]byte, 30))
+	}
+	for seed := range 200_000 {
+		if !fixture.Sampled(seed, 20) {
+			continue
+		}
+		r := rand.New(rand.NewSource(int64(seed)))
+		log := logs[seed%2]
+		size := len(log) / batches
+		log = bytes.Clone(log[:len(log)-r.Intn(30)])
+		for range 1 + r.Intn(4) {
+			header := log[r.Intn(batches-1)*size:][:size]
+			switch r.Intn(4) {
+			case 0:
+				header[r.Intn(size)] ^= 1 << r.Intn(8)
+			case 1:
+				binary.BigEndian.PutUint32(header[8:], uint32(r.Intn(4*size)))
+			case 2:
+				header[21], header[size-1] = 0x7f, 0xff
+			case 3:
+				header[7] = byte(r.Intn(2 * batches))
+			}
+		}
+		end := int64(0)
+		for parts := format.NewParts(log, 0); parts.Next(); end = parts.Part().End {
+			if p := parts.Part(); p.Start != end || p.End <= p.Start {
+				t.Fatalf("seed %d: a part from %d to %d after one that ends at %d", seed, p.Start, p.End, end)
+			}
+		}
+		if end != int64(len(log)) {
+			t.Fatalf("seed %d: the last part ends at %d of %d", seed, end, len(log))
+		}
+	}
 }

@@ -40,15 +40,20 @@ func (p *Parts) Part() *Part { return &p.part }
 
 // Next advances to the next part and reports whether there is one.
 func (p *Parts) Next() bool {
-	if !p.kept && !p.s.Next() {
+	if !p.advance() {
 		return false
 	}
-	p.kept = false
 	if h := p.s.Hole(); h != nil {
 		p.hole(*h)
 		return true
 	}
 	b := *p.s.Batch()
+	if b.Pos < p.part.End {
+		p.hole(Hole{Kind: Damage, Pos: b.Pos, Len: b.Size(), Next: -1, Expected: -1, NextOffset: -1, Stop: b.Pos,
+			Err: &Error{What: "batch", Pos: b.Pos, Want: "one that begins at byte " + strconv.FormatInt(p.part.End, 10),
+				Got: "one that begins in the batch before", Err: ErrValue}})
+		return true
+	}
 	if p.kept = p.s.Next(); p.kept && p.s.Hole() != nil && !b.Valid() {
 		h := *p.s.Hole()
 		if p.repair(b.Pos, h.Pos+h.Len) {
@@ -56,13 +61,29 @@ func (p *Parts) Next() bool {
 			return true
 		}
 		if h.Pos <= b.Pos {
-			p.kept = false
-			p.hole(h)
-			return true
+			return p.Next()
 		}
 	}
 	p.batch(b, nil)
 	return true
+}
+
+// advance brings the scanner to the next item that has not been handed out whole: where lengths led nowhere it goes
+// back to before those that led there.
+func (p *Parts) advance() bool {
+	for p.kept || p.s.Next() {
+		p.kept = false
+		end := int64(0)
+		if h := p.s.Hole(); h != nil {
+			end = h.Pos + h.Len
+		} else {
+			end = p.s.Batch().End()
+		}
+		if end > p.part.End {
+			return true
+		}
+	}
+	return false
 }
 
 // hole hands out a hole, or the batch that it is if one wrong field explains it. A hole never reaches back into the

@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand"
@@ -127,6 +128,46 @@ func TestTornWrapperOfStoredMessages(t *testing.T) {
 		want := [][2]int64{{0, 4}, {-1 - int64(whole), int64(len(log) - 300)}, {int64(len(log) - 300), 8}}
 		if got := scanned(after, format.TrustLengths); !slices.Equal(got, want) {
 			t.Errorf("magic %d: %v, want %v", magic, got, want)
+		}
+	}
+}
+
+// A payload may hold an entry of another log. In the middle of damage it is passed over where its offset cannot be of
+// this segment: below the base, or further above it than an index can say; of magic 0 and 1 below what comes next, too.
+func TestEntriesOfOtherLogsInPayloads(t *testing.T) {
+	const base = 1000
+	batch := func(offset int64, value []byte) []byte {
+		return fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Offset: offset, Value: value}}})
+	}
+	message := func(offset int64) []byte { return legacyMessage(nil, offset, 1, 0, []byte("value")) }
+	for _, c := range []struct {
+		name  string
+		inner []byte
+		taken bool
+	}{
+		{"below the base", batch(base-1, nil), false},
+		{"at the base", batch(base, nil), true},
+		{"the last offset that an index can say", batch(base+1<<31-1, nil), true},
+		{"above it", batch(base+1<<31, nil), false},
+		{"a message of an offset that was there", message(base + 1), false},
+		{"a message of the next offset", message(base + 2), true},
+	} {
+		data := append(batch(base, nil), batch(base+1, nil)...)
+		hole := len(data)
+		data = append(data, batch(base+2, append(make([]byte, 20), c.inner...))...)
+		data[hole+8] = 0x7f // a length beyond the end of the file
+		inner := bytes.Index(data[hole:], c.inner) + hole
+		after := len(data)
+		data = append(data, batch(base+3, nil)...)
+		s := format.NewScanner(data, 0, base)
+		for s.Next() && s.Hole() == nil {
+		}
+		want := after
+		if c.taken {
+			want = inner
+		}
+		if h := s.Hole(); h == nil || h.Pos != int64(hole) || h.Next != int64(want) {
+			t.Errorf("%s: %+v, want one from %d to %d", c.name, h, hole, want)
 		}
 	}
 }
