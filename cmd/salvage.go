@@ -131,6 +131,10 @@ type salvageWriter struct {
 }
 
 func (w *salvageWriter) add(s *salvage.Salvaged) error {
+	if errors.Is(s.Err, logdir.ErrGone) {
+		w.incomplete = errors.Join(w.incomplete, w.env.report([]logdir.Problem{{Err: s.Err}}))
+		return nil
+	}
 	w.summary.Add(s)
 	for _, err := range s.NotRead {
 		w.env.notef("%s", render.Escaped(err.Error()))

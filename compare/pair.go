@@ -106,19 +106,27 @@ func compareOne(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 	err := logdir.Guard(p.any().Display, func() error {
 		switch {
 		case p.B == nil:
-			c.Result, c.A = OnlyA, newLog(p.A, dirs)
-			c.NotRead = c.A.unread
+			return p.A.Steady(func() error {
+				c.Result, c.A = OnlyA, newLog(p.A, dirs)
+				c.NotRead = c.A.unread
+				return errors.Join(c.NotRead...)
+			})
 		case p.A == nil:
-			c.Result, c.B = OnlyB, newLog(p.B, dirs)
-			c.NotRead = c.B.unread
+			return p.B.Steady(func() error {
+				c.Result, c.B = OnlyB, newLog(p.B, dirs)
+				c.NotRead = c.B.unread
+				return errors.Join(c.NotRead...)
+			})
 		default:
 			return p.steady(func() error {
 				c = partitions(ctx, p, dirs, opts)
 				return errors.Join(c.NotRead...)
 			})
 		}
-		return nil
 	})
+	if errors.Is(err, logdir.ErrGone) {
+		return &Comparison{Name: p.Name, Nothing: true, NotRead: []error{err}}
+	}
 	if err != nil && len(c.NotRead) == 0 {
 		c.NotRead = append(c.NotRead, err)
 	}

@@ -24,8 +24,12 @@ func (d *dumper) withLog(f *logdir.File, fn func(raw []byte, base int64, log []b
 		d.say(f, "there is no .log beside it, so its entries are printed without being checked")
 		return f.View(func(raw []byte) error { return fn(raw, base, nil) })
 	}
-	return log.View(func(data []byte) error {
-		return f.View(func(raw []byte) error { return fn(raw, base, data) })
+	return f.View(func(raw []byte) error {
+		// A broker writes to the log first: one that is looked at after the index has all that this points to.
+		if now, err := log.Again(); err == nil && now.ID() == log.ID() {
+			log = now
+		}
+		return log.View(func(data []byte) error { return fn(raw, base, data) })
 	})
 }
 

@@ -32,7 +32,9 @@ func InputsOf(set *logdir.Set) (Inputs, error) {
 		case o.LogDir != nil:
 			err = all.add(o.LogDir.Path, o.LogDir.Display)
 			for _, p := range o.LogDir.Partitions {
-				err = errors.Join(err, all.add(p.Path, p.Display))
+				if bad := all.add(p.Path, p.Display); !errors.Is(bad, fs.ErrNotExist) { // it may have been deleted
+					err = errors.Join(err, bad)
+				}
 			}
 		case o.Partition != nil:
 			err = all.addWithParent(o.Partition.Path, o.Partition.Display, o.Partition.Parent)

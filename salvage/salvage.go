@@ -324,8 +324,8 @@ func (r *run) scan(sources []*source) (scans []*scan, notRead []error) {
 		return func(s *source) *scan { return scanSource(r.ctx, s, each, r.opts) }
 	}) {
 		scans = append(scans, s)
-		if s.err != nil {
-			notRead = append(notRead, s.err)
+		if s.err != nil && !(s.src.rank >= rankLeftover && errors.Is(s.err, logdir.ErrVanished)) {
+			notRead = append(notRead, s.err) // what was to be deleted may be
 		}
 	}
 	return scans, notRead

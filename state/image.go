@@ -39,6 +39,7 @@ type Image struct {
 	Voters []int32
 
 	topics  map[format.UUID]*Topic
+	removed map[format.UUID]bool // topics that a record removed
 	names   map[string]format.UUID
 	configs map[Resource]map[string]*Config
 	things  map[thingKey]Thing
@@ -80,6 +81,7 @@ func newImage() *Image {
 		names:   map[string]format.UUID{},
 		configs: map[Resource]map[string]*Config{},
 		things:  map[thingKey]Thing{},
+		removed: map[format.UUID]bool{},
 	}
 }
 
@@ -94,6 +96,9 @@ func (im *Image) Topic(name string) *Topic {
 
 // Topics are all topics, by id.
 func (im *Image) Topics() map[format.UUID]*Topic { return im.topics }
+
+// Removed reports whether a record after the snapshot deleted the topic.
+func (im *Image) Removed(id format.UUID) bool { return im.removed[id] }
 
 // Config is a setting of a resource as it was set, or false if it was not set or its setting was removed.
 func (im *Image) Config(r Resource, key string) (string, bool) {

@@ -113,6 +113,7 @@ func (im *Image) removeTopic(at Origin, id format.UUID) {
 		return
 	}
 	delete(im.topics, id)
+	im.removed[id] = true
 	im.drop(at, t.key())
 	for _, p := range sortedValues(t.Partitions) {
 		im.drop(at, p.key())

@@ -126,11 +126,15 @@ func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	return checkpointLine{}, false
 }
 
-// madeAfter reports whether the partition is younger than a checkpoint beside a broker that runs: then the line is of a
-// topic of the same name, which was deleted.
+// madeAfter reports whether the partition is younger than a checkpoint: then the line is of a topic of the same name,
+// which was deleted. In a copy the times say that only of a log that never had anything.
 func (p *partition) madeAfter(checkpoint *logdir.File) bool {
 	made := p.dir.File(format.KindPartitionMetadata)
-	return made != nil && made.ModTime.After(checkpoint.ModTime) && p.dir.Parent.BrokerRuns()
+	if made == nil || !made.ModTime.After(checkpoint.ModTime) {
+		return false
+	}
+	end, known := p.end()
+	return known && end == 0 && p.shutdown != cleanShutdown || p.dir.Parent.BrokerRuns()
 }
 
 // found reports that the line does not fit a range of offsets.

@@ -485,12 +485,28 @@ func (p *partition) leaderEpochs() []format.EpochEntry {
 	return epochs.Loaded()
 }
 
+// topicRemoved reports whether the metadata say that the topic was deleted: a broker renames the directory right after.
+func (p *partition) topicRemoved() bool {
+	image := p.driver.settings(p.dir.Parent).Image
+	f := p.dir.File(format.KindPartitionMetadata)
+	if image == nil || f == nil {
+		return false
+	}
+	raw, ok := p.readSmall(f)
+	m, err := format.DecodePartitionMetadata(raw)
+	return ok && err == nil && image.Removed(m.TopicID)
+}
+
 // strayed: a partition that is set aside is lost to those who read it, if there is anything in it.
 func (p *partition) strayed(f *Finding, s *broker.PartitionStart) {
 	if s.Stray == "" {
 		return
 	}
 	f.Message += "; " + p.startWords() + " sets the partition aside as -stray: " + s.Stray
+	if p.topicRemoved() {
+		f.Message += ": the topic was deleted, and its files are to go"
+		return
+	}
 	if slices.ContainsFunc(s.Partition.Segments, func(seg *logdir.Segment) bool { return seg.Log.Size > 0 }) {
 		f.Severity = Damage
 	}
