@@ -96,6 +96,9 @@ func (o *override) Set(text string) error {
 		if near := nearest(setting.Key, state.TopicConfigKeys()); near != "" && near != setting.Key {
 			return fmt.Errorf("%w; did you mean %s?", err, near)
 		}
+		if _, rest, more := strings.Cut(text, ","); more && strings.Contains(rest, "=") {
+			return fmt.Errorf("%w; it takes one setting, and may be given again: --topic-config %s", err, rest)
+		}
 		return err
 	}
 	*o.list = append(*o.list, setting)

@@ -41,7 +41,11 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	if near := nearest(args[0], names); near != "" {
+	near := otherCommands[args[0]]
+	if near == "" {
+		near = nearest(args[0], names)
+	}
+	if near != "" {
 		return usageErrorf("there is no command %q; did you mean %q?", args[0], near)
 	}
 	if verb := verbFor(args[0]); verb != "" {
@@ -62,11 +66,27 @@ func verbFor(arg string) string {
 	return "verify"
 }
 
+// otherCommands are what users of other tools call a command.
+var otherCommands = map[string]string{"check": "verify", "fsck": "verify", "validate": "verify", "scan": "verify",
+	"cat": "dump", "print": "dump", "read": "dump", "records": "dump", "consume": "dump", "grep": "dump",
+	"list": "ls", "du": "ls", "df": "ls", "stat": "ls", "stats": "ls", "info": "ls", "size": "ls", "topics": "ls",
+	"diff": "compare", "cmp": "compare", "repair": "salvage", "fix": "salvage", "recover": "salvage",
+	"restore": "salvage", "rescue": "salvage", "find": "lookup", "seek": "lookup", "search": "lookup", "get": "lookup",
+	"offsets": "groups", "consumers": "groups", "lag": "groups", "transactions": "txn", "producers": "txn",
+	"simulate": "predict", "plan": "predict", "start": "predict", "cluster": "metadata", "configs": "metadata",
+	"image": "metadata", "cleaner": "compaction", "compact": "compaction", "inspect": "explain", "show": "explain",
+	"describe": "explain", "hexdump": "explain", "merge": "report", "delete": "retention", "expire": "retention"}
+
 // otherNames are what users of other tools call a flag.
 var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match",
 	"head": "limit", "max-messages": "limit",
 	"since": "from-time", "until": "to-time", "format": "output", "json": "output", "brief": "quiet", "silent": "quiet",
-	"topics":     "topic",
+	"topics":   "topic",
+	"parallel": "jobs", "parallelism": "jobs", "concurrency": "jobs", "at": "timestamp", "ts": "timestamp",
+	"pos": "position", "byte": "position", "start-offset": "from", "end-offset": "to", "count-only": "count",
+	"key-regex": "match-key", "value-regex": "match-value", "exclude-topic": "exclude", "rate-limit": "gentle",
+	"throttle": "gentle", "properties": "broker-config", "config": "broker-config", "ms": "retention-ms",
+	"bytes": "retention-bytes", "random-seed": "seed", "verbose": "detail", "out": "output-dir",
 	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs",
 	"dir": "output"}
 

@@ -3,6 +3,7 @@ package logdir
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,23 @@ type archive struct {
 	root    string // the operand
 	file    *os.File
 	members map[string]*member // by their paths below root, cleaned; "." is the root
+	passed  []error            // why members were passed over, at most mostPassed
+}
+
+const (
+	// mostPassed bounds how many members that are passed over are named.
+	mostPassed = 20
+	// deepest bounds the directories above a member: each has its own entry here.
+	deepest = 64
+	// mostUnfolded bounds what a sparse member claims to be: no file of Kafka's is as long.
+	mostUnfolded = 4 << 30
+)
+
+// pass notes that a member is passed over.
+func (a *archive) pass(name, why string) {
+	if len(a.passed) < mostPassed {
+		a.passed = append(a.passed, fmt.Errorf("%s: its member %q is passed over: %s", a.root, name, why))
+	}
 }
 
 // member is a file or directory of an archive.
@@ -73,6 +91,9 @@ func archived(p string) (a *archive, m *member, ok bool) {
 // tarMagic stands at byte 257 of each header.
 const tarMagic, tarMagicAt = "ustar", 257
 
+// tarBlock is the length to which members are filled up. Two blocks of zeros are the end mark.
+const tarBlock = 512
+
 // looksLikeTar reports whether head begins an archive.
 func looksLikeTar(head []byte) bool {
 	return len(head) >= tarMagicAt+len(tarMagic) && string(head[tarMagicAt:tarMagicAt+len(tarMagic)]) == tarMagic
@@ -93,7 +114,11 @@ func openArchive(root string, file *os.File) (*archive, error) {
 		return nil, nil
 	case compressed:
 		in = bufio.NewReaderSize(plain, 1<<16)
-		if head, _ = in.Peek(headBytes); !looksLikeTar(head) {
+		head, err = in.Peek(headBytes)
+		if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("it is compressed, and cannot be decompressed: %w", err)
+		}
+		if !looksLikeTar(head) {
 			return nil, nil
 		}
 	case !looksLikeTar(head):
@@ -105,12 +130,13 @@ func openArchive(root string, file *os.File) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(spool, in); err != nil {
-		spool.Close()
-		return nil, fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w",
-			os.TempDir(), bareError(err))
+	_, copyErr := io.Copy(spool, in)
+	a, err := listArchive(root, spool)
+	if copyErr != nil {
+		err = fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w", os.TempDir(),
+			bareError(copyErr))
 	}
-	return listArchive(root, spool)
+	return a, err
 }
 
 // listArchive finds the members, without reading what they hold.
@@ -120,18 +146,7 @@ func listArchive(root string, file *os.File) (*archive, error) {
 	}
 	a := &archive{root: root, file: file, members: map[string]*member{}}
 	a.dir(".")
-	for r := tar.NewReader(file); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return a, fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members), err)
-		}
-		if err := a.add(h, r); err != nil {
-			return a, err
-		}
-	}
+	err := a.readMembers()
 	for name, m := range a.members {
 		if name != "." {
 			parent := a.members[path.Dir(name)]
@@ -141,40 +156,121 @@ func listArchive(root string, file *os.File) (*archive, error) {
 	for _, m := range a.members {
 		slices.SortFunc(m.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	}
-	return a, nil
+	return a, err
+}
+
+// readMembers takes up all members. The error says where the archive is cut off.
+func (a *archive) readMembers() error {
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	end := int64(0) // of the last member
+	for r := tar.NewReader(a.file); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members)-1, err)
+		}
+		if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
+			return err
+		}
+		sparse := isSparse(h)
+		if !sparse && h.Typeflag == tar.TypeReg {
+			end += h.Size
+		}
+		if end > info.Size() {
+			return fmt.Errorf("the archive is cut off in its member %q", h.Name)
+		}
+		if err := a.add(h, r); err != nil {
+			return fmt.Errorf("member %q: %w", h.Name, err)
+		}
+		if sparse {
+			if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
+				return err
+			}
+		}
+	}
+	if end = (end + tarBlock - 1) / tarBlock * tarBlock; info.Size() < end+2*tarBlock {
+		return fmt.Errorf("the archive ends without its end mark, after %d members: it was cut off, or is still written",
+			len(a.members)-1)
+	}
+	return nil
 }
 
 // add takes a member up: a later one of the same name replaces an earlier.
 func (a *archive) add(h *tar.Header, r io.Reader) error {
 	name := path.Clean(strings.TrimLeft(h.Name, "/"))
-	if name == "." || strings.HasPrefix(name, "../") {
+	switch {
+	case name == ".":
 		return nil
-	}
-	switch h.Typeflag {
-	case tar.TypeDir:
+	case name == ".." || strings.HasPrefix(name, "../"):
+		a.pass(h.Name, "it leads out of the archive")
+		return nil
+	case strings.Count(name, "/") > deepest:
+		a.pass(h.Name[:min(len(h.Name), 40)]+"...", fmt.Sprintf("it lies in more than %d directories", deepest))
+		return nil
+	case h.Typeflag == tar.TypeDir:
 		a.dir(name)
 		return nil
-	case tar.TypeLink:
-		if m := a.members[path.Clean(h.Linkname)]; m != nil {
-			a.dir(path.Dir(name))
-			linked := *m
-			linked.name = path.Base(name)
-			a.members[name] = &linked
+	}
+	linked, why := a.content(h)
+	if why != "" {
+		if kafkaName(path.Base(name)) {
+			a.pass(h.Name, why)
 		}
 		return nil
-	case tar.TypeReg, tar.TypeGNUSparse:
-	default:
-		return nil // links to names, devices: nothing that holds records
 	}
-	a.dir(path.Dir(name))
+	if old := a.members[name]; old != nil && old.mode.IsDir() {
+		a.pass(h.Name, "it is a directory, too")
+		return nil
+	}
+	if !a.dir(path.Dir(name)) {
+		return nil
+	}
 	m := &member{name: path.Base(name), mode: 0o444, mod: h.ModTime, size: h.Size, number: uint64(len(a.members)) + 1}
+	if linked != nil {
+		*m = *linked
+		m.name = path.Base(name)
+	}
 	a.members[name] = m
+	if linked != nil {
+		return nil
+	}
 	if isSparse(h) {
 		return m.unfold(r)
 	}
 	origin, err := a.file.Seek(0, io.SeekCurrent)
 	m.origin = origin
 	return err
+}
+
+// content is the member that a hard link is another name of; why says why what is no directory has no bytes to read.
+func (a *archive) content(h *tar.Header) (linked *member, why string) {
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeGNUSparse:
+		if isSparse(h) && h.Size > mostUnfolded {
+			return nil, fmt.Sprintf("it claims %d bytes, most of them holes; no file of Kafka's is as long", h.Size)
+		}
+		return nil, ""
+	case tar.TypeLink:
+		m := a.members[path.Clean(strings.TrimLeft(h.Linkname, "/"))]
+		if m == nil || m.mode.IsDir() {
+			return nil, fmt.Sprintf("it is a link to %q, which is not before it in the archive", h.Linkname)
+		}
+		return m, ""
+	case tar.TypeSymlink:
+		return nil, fmt.Sprintf("it is a link to %q; tar --dereference stores what a link leads to", h.Linkname)
+	}
+	return nil, "it is a device or a pipe, not a file"
+}
+
+// kafkaName reports whether a file or directory of that name would be looked at.
+func kafkaName(name string) bool {
+	_, partition := format.ParsePartitionDir(name)
+	return partition || format.ParseFileName(name).Kind != format.KindUnknown
 }
 
 // isSparse reports whether a member leaves out its zeros, as tar --sparse writes them.
@@ -197,10 +293,10 @@ func (m *member) unfold(r io.Reader) error {
 		return err
 	}
 	m.spool = spool
-	buf := make([]byte, 1<<16)
+	buf, zeros := make([]byte, 1<<16), make([]byte, 1<<16)
 	for pos := int64(0); pos < m.size; {
 		n, err := io.ReadFull(r, buf[:min(int64(len(buf)), m.size-pos)])
-		if slices.ContainsFunc(buf[:n], func(b byte) bool { return b != 0 }) {
+		if !bytes.Equal(buf[:n], zeros[:n]) {
 			if _, err := spool.WriteAt(buf[:n], pos); err != nil {
 				return err
 			}
@@ -213,15 +309,19 @@ func (m *member) unfold(r io.Reader) error {
 	return spool.Truncate(m.size)
 }
 
-// dir makes a directory and those above it, if they are not there.
-func (a *archive) dir(name string) {
-	if m := a.members[name]; m != nil && m.mode.IsDir() {
-		return
+// dir makes a directory and those above it, if they are not there. It is false where a file lies on the way.
+func (a *archive) dir(name string) bool {
+	if m := a.members[name]; m != nil {
+		if !m.mode.IsDir() {
+			a.pass(name, "it is a file, and a directory too")
+		}
+		return m.mode.IsDir()
+	}
+	if name != "." && !a.dir(path.Dir(name)) {
+		return false
 	}
 	a.members[name] = &member{name: path.Base(name), mode: fs.ModeDir | 0o555, number: uint64(len(a.members)) + 1}
-	if name != "." {
-		a.dir(path.Dir(name))
-	}
+	return true
 }
 
 // roots are the directories of the archive that hold Kafka's files, none inside another.
@@ -295,6 +395,9 @@ func (o *opener) archive(arg string) ([]string, error) {
 	archives.Lock()
 	archives.open = append(archives.open, a)
 	archives.Unlock()
+	for _, err := range a.passed {
+		o.problem(arg, err)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", arg, err)
 	}

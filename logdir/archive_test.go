@@ -3,6 +3,7 @@ package logdir
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -177,4 +178,99 @@ func TestHostileArchives(t *testing.T) {
 		t.Error("a path on disk is taken for one in an archive")
 	}
 	var _ fs.FileInfo = memberInfo{}
+}
+
+// TestPassedOver: what of an archive cannot be looked at is said, and the rest is looked at.
+func TestPassedOver(t *testing.T) {
+	const log = "00000000000000000000.log"
+	for name, c := range map[string]struct {
+		header tar.Header
+		want   string // "" where nothing is said
+	}{
+		"a link":               {tar.Header{Name: "t-1", Typeflag: tar.TypeSymlink, Linkname: "t-0"}, "tar --dereference"},
+		"a link of no concern": {tar.Header{Name: "latest", Typeflag: tar.TypeSymlink, Linkname: "t-0"}, ""},
+		"a hard link":          {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeLink, Linkname: "t-0/" + log}, ""},
+		"a hard link to nowhere": {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeLink, Linkname: "x"},
+			"not before it in the archive"},
+		"a device":               {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeChar}, "a device or a pipe"},
+		"a way out":              {tar.Header{Name: "../t-1/" + log, Typeflag: tar.TypeReg}, "leads out of the archive"},
+		"a file for a directory": {tar.Header{Name: "t-0", Typeflag: tar.TypeReg}, "it is a directory, too"},
+		"a directory for a file": {tar.Header{Name: "t-0/" + log, Typeflag: tar.TypeDir},
+			"it is a file, and a directory too"},
+		"a file in a file": {tar.Header{Name: "t-0/" + log + "/x-0/" + log, Typeflag: tar.TypeReg}, "a directory too"},
+		"a deep one": {tar.Header{Name: strings.Repeat("a/", 5000) + log, Typeflag: tar.TypeReg},
+			"more than 64 directories"},
+		"a sparse one": {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeGNUSparse, Size: 1 << 40},
+			"most of them holes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			w := tar.NewWriter(&b)
+			must(t, w.WriteHeader(&tar.Header{Name: "t-0/" + log, Typeflag: tar.TypeReg, Mode: 0o644, Size: 3}))
+			_, err := w.Write([]byte("abc"))
+			must(t, err)
+			if c.header.Typeflag == tar.TypeGNUSparse {
+				must(t, w.Flush())
+				b.Write(sparseHeader(c.header))
+			} else {
+				must(t, w.WriteHeader(&c.header))
+			}
+			must(t, w.Close())
+			root := filepath.Join(t.TempDir(), "a.tar")
+			must(t, os.WriteFile(root, b.Bytes(), 0o644))
+			set, err := Open([]string{root}, Options{})
+			must(t, err)
+			if c.want == "" && len(set.Problems) > 0 || c.want != "" && (len(set.Problems) != 1 ||
+				!strings.Contains(set.Problems[0].Error(), c.want)) {
+				t.Errorf("got %v, want %q", set.Problems, c.want)
+			}
+			if len(set.Files()) == 0 {
+				t.Error("the file that can be read is not there")
+			}
+		})
+	}
+}
+
+// sparseHeader is that of a GNU sparse member of one hole.
+func sparseHeader(h tar.Header) []byte {
+	b := make([]byte, tarBlock)
+	copy(b, h.Name)
+	copy(b[100:], "0000644\x000000000\x000000000\x0000000000000\x0000000000000\x00")
+	b[156] = tar.TypeGNUSparse
+	copy(b[257:], "ustar  \x00")
+	copy(b[386:], "00000000000\x0000000000000\x00") // one part, empty
+	b[483] = 0x80                                   // the real size, in base 256
+	big := b[484:495]
+	for i, size := len(big)-1, h.Size; i >= 0; i, size = i-1, size>>8 {
+		big[i] = byte(size)
+	}
+	copy(b[148:], "        ")
+	sum := 0
+	for _, c := range b {
+		sum += int(c)
+	}
+	copy(b[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return b
+}
+
+// TestCutArchives: wherever an archive is cut, it is said, and what is before the cut is listed.
+func TestCutArchives(t *testing.T) {
+	plain := tarOf(t, fixture.Dir(t, "4.4.0/damage-base/plain"))
+	whole := bytes.TrimRight(plain, "\x00")
+	end := (len(whole) + tarBlock - 1) / tarBlock * tarBlock
+	for cut := 3 * tarBlock; cut < end+2*tarBlock; cut += 300 {
+		root := filepath.Join(t.TempDir(), "a.tar")
+		must(t, os.WriteFile(root, plain[:cut], 0o644))
+		set, err := Open([]string{root}, Options{})
+		must(t, err)
+		if len(set.Problems) == 0 {
+			t.Errorf("cut at byte %d of %d: nothing is said", cut, len(plain))
+		}
+		if cut > len(plain)/2 && len(set.Files()) == 0 {
+			t.Errorf("cut at byte %d of %d: nothing is listed", cut, len(plain))
+		}
+		for _, f := range set.Files() {
+			must(t, f.View(func(b []byte) error { sink2(b[len(b)-1]); return nil }))
+		}
+	}
 }
