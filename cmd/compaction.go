@@ -162,7 +162,7 @@ func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 	now, err := o.now(env)
 	options := compaction.Options{NowMs: now.UnixMilli(), PresentMs: env.Now().UnixMilli(),
 		Watermark: o.Watermark.Watermark,
-		CleanedTo: o.CleanedTo.CleanedTo, Overrides: o.Overrides, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes,
+		CleanedTo: o.CleanedTo.CleanedTo, DedupeBytes: o.DedupeBuffer, MaxBatchBytes: o.MaxBatchBytes,
 		Jobs: o.Jobs, Keys: o.Keys}
 	if err != nil {
 		return options, err
@@ -179,11 +179,7 @@ func (o *compactionOptions) options(env *Env) (compaction.Options, error) {
 			return options, usageErrorf("--key-hex: %q is not an even number of hex digits", o.KeyHex)
 		}
 	}
-	if o.BrokerConfig == "" {
-		return options, nil
-	}
-	options.HasServer = true
-	options.Server, err = readProperties(o.BrokerConfig)
+	options.Given, err = given(o.Overrides, o.BrokerConfig)
 	return options, err
 }
 

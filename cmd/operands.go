@@ -10,6 +10,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // brokerConfigFlag names a broker's server.properties.
@@ -90,6 +91,16 @@ func splitDirs(text string) []string {
 		}
 	}
 	return dirs
+}
+
+// given are the settings that flags say, and those of the server.properties of that name, if it is not "".
+func given(overrides []state.Override, brokerConfig string) (g state.Given, err error) {
+	g.Overrides = overrides
+	if brokerConfig != "" {
+		g.HasServer = true
+		g.Server, err = readProperties(brokerConfig)
+	}
+	return g, err
 }
 
 func readProperties(path string) ([]format.Property, error) {

@@ -201,15 +201,10 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 // options reads the clock and server.properties.
 func (o *retentionOptions) options(env *Env) (retention.Options, error) {
 	now, err := o.now(env)
-	options := retention.Options{
-		NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark,
-		Overrides: o.Overrides, MaxBatchBytes: o.MaxBatchBytes,
+	options := retention.Options{NowMs: now.UnixMilli(), Watermark: o.Watermark.Watermark, MaxBatchBytes: o.MaxBatchBytes}
+	if err == nil {
+		options.Given, err = given(o.Overrides, o.BrokerConfig)
 	}
-	if err != nil || o.BrokerConfig == "" {
-		return options, err
-	}
-	options.HasServer = true
-	options.Server, err = readProperties(o.BrokerConfig)
 	return options, err
 }
 

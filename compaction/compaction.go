@@ -28,13 +28,11 @@ type CleanedTo struct {
 
 // Options say by which settings and at what time partitions are looked at.
 type Options struct {
-	NowMs         int64
-	PresentMs     int64 // the real time, by which the broker forgets producers
-	Watermark     state.Watermark
-	CleanedTo     CleanedTo
-	Overrides     []state.Override
-	Server        []format.Property // server.properties, if HasServer
-	HasServer     bool
+	NowMs     int64
+	PresentMs int64 // the real time, by which the broker forgets producers
+	Watermark state.Watermark
+	CleanedTo CleanedTo
+	state.Given
 	DedupeBytes   int64 // 0: as the settings have it
 	MaxBatchBytes int64
 	Jobs          int    // workers
@@ -88,22 +86,9 @@ type Analyzer struct {
 // NewAnalyzer takes what is known of the cluster. The error is about a setting in server.properties with which no
 // broker starts.
 func NewAnalyzer(partitions []*logdir.Partition, cluster *state.Cluster, options Options) (*Analyzer, error) {
-	a := &Analyzer{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{},
-		records: format.NewRecordReader(options.MaxBatchBytes, nil)}
-	for _, p := range partitions {
-		if a.settings[p.Parent] != nil {
-			continue
-		}
-		s := cluster.Settings(p.Parent)
-		s.Overrides = options.Overrides
-		if options.HasServer {
-			if err := s.UseServerProperties(options.Server); err != nil {
-				return nil, err
-			}
-		}
-		a.settings[p.Parent] = s
-	}
-	return a, nil
+	settings, err := cluster.SettingsOf(partitions, options.Given)
+	return &Analyzer{options: options, cluster: cluster, settings: settings,
+		records: format.NewRecordReader(options.MaxBatchBytes, nil)}, err
 }
 
 // Checkpoints are those that the cleaner goes by.

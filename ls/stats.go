@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // Group is what batches are counted by, besides their topic and partition.
@@ -270,36 +271,13 @@ func (s *Stats) Grouped(by Group) []int64 {
 	return keys
 }
 
-// windowBytes is how much of a log is brought into memory at a time.
-const windowBytes = 4 << 20
-
 // headers reads all headers of a log that is too large to be read whole.
 func (r *reader) headers(s *Segment, log *logdir.File) error {
-	return log.View(func(data []byte) error {
-		data, err := written(log, data)
-		if err != nil {
-			return err
+	s.Batches = Some(0)
+	return walk.Read(r.ctx, &walk.Log{File: log, Base: s.Base}, nil, func(b *format.Batch, _ *format.Hole) bool {
+		if b != nil {
+			r.batch(s, b)
 		}
-		s.Batches = Some(0)
-		sc := format.NewScanner(data, 0, s.Base)
-		start, end := int64(0), int64(0)
-		for {
-			if pos := sc.Pos(); pos >= end && end < int64(len(data)) {
-				log.Release(data[start:end])
-				start, end = pos, min(pos+windowBytes, int64(len(data)))
-				log.Prepare(data[start:end])
-				if err := r.ctx.Err(); err != nil {
-					return err
-				}
-			}
-			if !sc.Next() {
-				break
-			}
-			if b := sc.Batch(); b != nil {
-				r.batch(s, b)
-			}
-		}
-		log.Release(data[start:end])
-		return nil
+		return true
 	})
 }

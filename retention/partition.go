@@ -13,11 +13,9 @@ import (
 
 // Options say by which settings and at what time partitions are judged.
 type Options struct {
-	NowMs         int64
-	Watermark     state.Watermark
-	Overrides     []state.Override
-	Server        []format.Property // server.properties, if HasServer
-	HasServer     bool
+	NowMs     int64
+	Watermark state.Watermark
+	state.Given
 	MaxBatchBytes int64 // bounds what a batch may decompress to
 	// Progress is called with the bytes of logs that were read since its last call; it may be nil.
 	Progress func(bytes int64)
@@ -95,22 +93,16 @@ type Judge struct {
 
 // NewJudge reads the state files of the log directories that the partitions lie in.
 func NewJudge(partitions []*logdir.Partition, cluster *state.Cluster, options Options) (*Judge, error) {
-	j := &Judge{options: options, cluster: cluster, settings: map[*logdir.LogDir]*state.Settings{}}
+	settings, err := cluster.SettingsOf(partitions, options.Given)
+	j := &Judge{options: options, cluster: cluster, settings: settings}
+	told := map[*logdir.LogDir]bool{}
 	for _, p := range partitions {
-		if j.settings[p.Parent] != nil {
-			continue
+		if !told[p.Parent] {
+			told[p.Parent] = true
+			j.Problems = append(j.Problems, cluster.Dirs.Of(p.Parent).Problems(checkpoints...)...)
 		}
-		s := cluster.Settings(p.Parent)
-		s.Overrides = options.Overrides
-		if options.HasServer {
-			if err := s.UseServerProperties(options.Server); err != nil {
-				return nil, err
-			}
-		}
-		j.settings[p.Parent] = s
-		j.Problems = append(j.Problems, cluster.Dirs.Of(p.Parent).Problems(checkpoints...)...)
 	}
-	return j, nil
+	return j, err
 }
 
 // checkpoints are those that retention goes by.

@@ -51,6 +51,12 @@ func judgeAll(t testing.TB, options Options, paths ...string) ([]*Report, []logd
 	return reports, problems
 }
 
+// given are the settings as flags say them.
+func given(t testing.TB, settings ...string) state.Given {
+	t.Helper()
+	return state.Given{Overrides: overrides(t, settings...)}
+}
+
 func overrides(t testing.TB, texts ...string) []state.Override {
 	t.Helper()
 	var list []state.Override
@@ -224,7 +230,7 @@ func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 	for _, test := range tests {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), twoSegments(test.files)...)
 		writeState(t, dir, ".kafka_cleanshutdown", "")
-		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=86400000")}, dir)[0]
 		s := r.Segments[0]
 		if s.LargestMs != test.want || s.Source != test.source || s.Verdict.Rule != test.rule ||
 			s.LogLargestMs() != hoursAgo(48) {
@@ -294,7 +300,7 @@ func TestBlockingRecords(t *testing.T) {
 	for _, test := range tests {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: test.stamps},
 			segmentFiles{base: 10, stamps: []int64{hoursAgo(40)}}, segmentFiles{base: 20, stamps: []int64{hoursAgo(0.1)}})
-		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=86400000")}, dir)[0]
 		s := r.Segments[0]
 		if s.Blocking == nil || *s.Blocking != *test.want || s.Shields != 1 || r.Segments[1].Verdict.By != 0 {
 			t.Errorf("%s: %+v, shields %d", test.name, s.Blocking, s.Shields)
@@ -337,7 +343,7 @@ func TestWhereTheHighWatermarkComesFrom(t *testing.T) {
 		{state.WatermarkOffset, 1 << 40, 21, "flag", 2, false},
 	} {
 		r := judge(t, Options{NowMs: nowMs, Watermark: state.Watermark{Mode: test.mode, Offset: test.offset},
-			Overrides: overrides(t, "retention.ms=86400000")}, dir)[0]
+			Given: given(t, "retention.ms=86400000")}, dir)[0]
 		goes, _ := r.Freed()
 		if r.Log.HighWatermark != test.want || r.WatermarkSource != test.source || goes != test.goes ||
 			(len(r.Warnings) > 0) != test.warns {
@@ -349,7 +355,7 @@ func TestWhereTheHighWatermarkComesFrom(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(root, state.MetadataDir), os.DirFS(image)); err != nil {
 		t.Fatal(err)
 	}
-	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=86400000")}, root)[0]
+	r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=86400000")}, root)[0]
 	if r.Log.HighWatermark != 15 || r.WatermarkSource != "checkpoint" {
 		t.Errorf("two replicas: %d from %s", r.Log.HighWatermark, r.WatermarkSource)
 	}
@@ -386,7 +392,7 @@ func TestTheEndOfAnActiveLog(t *testing.T) {
 		Records: []fixture.Record{{Offset: 1, TimestampMs: nowMs, Value: make([]byte, 100)}}})[:90]} {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(1)},
 			tail: tail})
-		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.bytes=1000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.bytes=1000")}, dir)[0]
 		s := r.Segments[0]
 		if s.Size != s.Log.Size-int64(len(tail)) || r.Log.EndOffset != 1 || len(s.Warnings) != 1 ||
 			!strings.Contains(s.Warnings[0], "not counted") {
@@ -416,7 +422,7 @@ func TestTieredStorage(t *testing.T) {
 			true},
 	} {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segments...)
-		options := Options{NowMs: nowMs, Overrides: overrides(t, test.settings...)}
+		options := Options{NowMs: nowMs, Given: given(t, test.settings...)}
 		if test.server != "" {
 			options.HasServer = true
 			options.Server, _ = format.DecodeProperties([]byte(test.server))
@@ -434,7 +440,7 @@ func TestTieredStorage(t *testing.T) {
 func TestYoungActiveSegmentOfATieredTopic(t *testing.T) {
 	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}},
 		segmentFiles{base: 1, stamps: []int64{hoursAgo(1)}})
-	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "remote.storage.enable=true",
+	r := judge(t, Options{NowMs: nowMs, Given: given(t, "remote.storage.enable=true",
 		"local.retention.ms=36000000")}, dir)[0]
 	text := strings.Join(append(r.sentences(), r.Reason(1)), " ")
 	if !strings.Contains(text, "Segment 1 is active: it is rolled and copied") || strings.Contains(text, "no clock") {
@@ -456,7 +462,7 @@ func TestBlockingRecordOfADamagedBatch(t *testing.T) {
 	if err := os.WriteFile(name, log, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
+	r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=3600000")}, dir)[0]
 	text := strings.Join(r.sentences(), " ")
 	if !strings.Contains(text, "record 1 (") || !strings.Contains(strings.Join(r.Segments[0].Warnings, " "),
 		"wrong checksum") {
@@ -480,7 +486,7 @@ func TestCompactedTopicWithoutSettings(t *testing.T) {
 		{"0\n1\nt 0 1\n", "cleanup.policy=compact", false},
 	} {
 		writeState(t, dir, "cleaner-offset-checkpoint", test.checkpoint)
-		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, test.setting)}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Given: given(t, test.setting)}, dir)[0]
 		if got := strings.Contains(strings.Join(r.Warnings, " "), "is compacted, or was"); got != test.warns {
 			t.Errorf("%q, %s: %q", test.checkpoint, test.setting, r.Warnings)
 		}
@@ -499,7 +505,7 @@ func TestOneBlockerAfterAnother(t *testing.T) {
 		dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(-100)}},
 			segmentFiles{base: 1, stamps: []int64{hoursAgo(float64(-test.second))}},
 			segmentFiles{base: 2, stamps: []int64{hoursAgo(1)}})
-		r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "retention.ms=3600000")}, dir)[0]
+		r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=3600000")}, dir)[0]
 		if text := strings.Join(r.sentences(), " "); strings.Contains(text,
 			"After that, segment 1 stays until") != test.says {
 			t.Errorf("%d hours: %q", test.second, text)
@@ -510,7 +516,7 @@ func TestOneBlockerAfterAnother(t *testing.T) {
 // TestFilesStandForTheirPartition: the segment is judged among its neighbours.
 func TestFilesStandForTheirPartition(t *testing.T) {
 	dir := fixture.Dir(t, "4.4.0/retention/before/r-poison-future-0")
-	options := Options{NowMs: 1795983917743, Overrides: overrides(t, "retention.ms=259200000")}
+	options := Options{NowMs: 1795983917743, Given: given(t, "retention.ms=259200000")}
 	for _, name := range []string{"00000000000000000024.log", "00000000000000000024.timeindex"} {
 		r := judge(t, options, filepath.Join(dir, name))[0]
 		var shown []string
@@ -636,8 +642,8 @@ func FuzzPartition(f *testing.F) {
 			format.KindRecoveryPointCheckpoint} {
 			writeState(t, dir, kind.Info().Name, checkpoint)
 		}
-		options := Options{NowMs: now, Watermark: state.Watermark{Mode: state.WatermarkCheckpoint}, Overrides: overrides(t,
-			"retention.ms=1", "retention.bytes=700")}
+		options := Options{NowMs: now, Watermark: state.Watermark{Mode: state.WatermarkCheckpoint},
+			Given: given(t, "retention.ms=1", "retention.bytes=700")}
 		reports, _ := judgeAll(t, options, dir)
 		for _, r := range reports {
 			if err := fixture.CheckJSONLines(string(r.AppendJSON(nil))); err != nil {

@@ -8,6 +8,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // noTimestamp is what Kafka stores where there is no timestamp.
@@ -40,66 +41,32 @@ type logFacts struct {
 	doubtful   bool        // the checksum of the batch at largestAt does not match
 }
 
-// windowBytes is how much of a log is brought into memory at a time.
-const windowBytes = 4 << 20
-
-// window brings the bytes of a log into memory before they are read, and lets them go afterwards.
-type window struct {
-	file       *logdir.File
-	data       []byte
-	start, end int64
-	progress   func(bytes int64) // may be nil
-}
-
-// reach makes sure of the bytes at a position.
-func (w *window) reach(pos int64) {
-	for pos >= w.end && w.end < int64(len(w.data)) {
-		w.leave()
-		w.start, w.end = w.end, min(w.end+windowBytes, int64(len(w.data)))
-		w.file.Prepare(w.data[w.start:w.end])
-	}
-}
-
-// leave ends with the present window.
-func (w *window) leave() {
-	w.file.Release(w.data[w.start:w.end])
-	if w.progress != nil {
-		w.progress(w.end - w.start)
-	}
-}
-
 // scanLog hops over the batch headers of a log.
 func (r *reader) scanLog(f *logdir.File, base int64) (logFacts, error) {
 	facts := logFacts{largestMs: noTimestamp, largestAt: -1, oldestMs: noTimestamp, firstMs: noTimestamp, nextOffset: base,
 		goodOffset: base}
-	err := f.View(func(data []byte) error {
-		facts.goodEnd, facts.hole.Pos = int64(len(data)), -1
-		s := format.NewScanner(data, 0, base)
-		s.Zeros(f.DataEnd())
-		w := window{file: f, data: data, progress: r.progress}
-		holes := 0
-		for w.reach(0); s.Next(); w.reach(s.Pos()) {
-			if err := r.ctx.Err(); err != nil {
-				return err
+	facts.hole.Pos = -1
+	holes := 0
+	err := walk.Read(r.ctx, &walk.Log{File: f, Base: base}, r.progress, func(b *format.Batch, h *format.Hole) bool {
+		if h != nil {
+			if holes++; holes == 1 {
+				facts.hole, facts.goodEnd = *h, h.Pos
 			}
-			if h := s.Hole(); h != nil {
-				if holes++; holes == 1 {
-					facts.hole, facts.goodEnd = *h, h.Pos
-				}
-				continue
-			}
-			facts.add(s.Batch(), r.records)
-			if holes == 0 {
-				facts.goodOffset = facts.nextOffset
-			}
+			return true
 		}
-		w.leave()
-		if facts.largestAt >= 0 {
+		facts.add(b, r.records)
+		if holes == 0 {
+			facts.goodOffset, facts.goodEnd = facts.nextOffset, b.End()
+		}
+		return true
+	})
+	if err == nil && facts.largestAt >= 0 {
+		err = f.View(func(data []byte) error {
 			b, err := format.DecodeBatch(data, facts.largestAt)
 			facts.doubtful = err != nil || !b.Valid()
-		}
-		return nil
-	})
+			return nil
+		})
+	}
 	facts.read = err == nil
 	return facts, err
 }

@@ -81,7 +81,7 @@ func TestCopiesInRemoteStorage(t *testing.T) {
 			writePartition(t, filepath.Join(dir, "t-0"), segmentFiles{base: 0, stamps: []int64{hoursAgo(50)}},
 				segmentFiles{base: 1, stamps: []int64{hoursAgo(49)}}, segmentFiles{base: 2, stamps: []int64{hoursAgo(48)}})
 			writeRemoteLog(t, dir, c.values...)
-			r := judge(t, Options{NowMs: nowMs, Overrides: overrides(t, "t:remote.storage.enable=true", "t:"+limit)}, dir)[1]
+			r := judge(t, Options{NowMs: nowMs, Given: given(t, "t:remote.storage.enable=true", "t:"+limit)}, dir)[1]
 			var keeps []int64
 			for i, s := range r.Segments {
 				if s.Verdict.Rule == Keep {

@@ -28,9 +28,16 @@ type adminAnswers struct {
 	Features   map[string]int64
 	ACLs       []string
 	Quotas     map[string]map[string]float64
-	ScramUsers []string       `json:"scram_users"`
-	Tokens     map[string]any // owner, by token id; not asked for in the frozen answers
+	ScramUsers []string              `json:"scram_users"`
+	Tokens     map[string]adminToken // by id; not asked for in the frozen answers
 	Groups     map[string]adminGroup
+}
+
+// adminToken is a delegation token.
+type adminToken struct {
+	Owner, Requester   string
+	Renewers           []string
+	Issue, Max, Expiry int64
 }
 
 // adminGroup is a group. The offset of a share group is its start offset, of the others an adminOffset.
@@ -96,6 +103,14 @@ func adminView(im *Image) *adminAnswers {
 		}
 		a.Quotas[entity][q.Limit] = q.Value
 	}
+	for _, t := range im.Things(TokenThing) {
+		token := t.(*Token)
+		if a.Tokens == nil {
+			a.Tokens = map[string]adminToken{}
+		}
+		a.Tokens[token.ID] = adminToken{token.Owner, token.Requester, slices.Sorted(slices.Values(token.Renewers)),
+			token.IssueMs, token.MaxMs, token.ExpireMs}
+	}
 	for _, t := range im.Things(ScramThing) {
 		a.ScramUsers = append(a.ScramUsers, t.(*ScramUser).Name)
 	}
@@ -158,7 +173,8 @@ func compareImage(t *testing.T, im *Image, want *adminAnswers) {
 		}
 	}
 	for what, pair := range map[string][2]any{"features": {want.Features, got.Features}, "ACLs": {want.ACLs, got.ACLs},
-		"quotas": {want.Quotas, got.Quotas}, "users": {want.ScramUsers, got.ScramUsers}} {
+		"quotas": {want.Quotas, got.Quotas}, "tokens": {want.Tokens, got.Tokens},
+		"users": {want.ScramUsers, got.ScramUsers}} {
 		if diff := cmp.Diff(pair[0], pair[1], cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", what, diff)
 		}

@@ -1,18 +1,12 @@
 package state
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/walk"
 )
-
-// errEnough ends a walk early.
-var errEnough = errors.New("enough")
 
 // ReadBatches goes through the batches of a segment, and the holes between them, from about the batch that holds the
 // offset from on: the index says where to begin, if what it says is so. fn gets a batch or a hole, and ends the reading
@@ -24,36 +18,7 @@ func ReadBatches(ctx context.Context, seg *logdir.Segment, from int64, progress 
 		fn(nil, &format.Hole{Kind: format.Unreadable, Next: -1, NextOffset: -1, Err: err})
 		return err
 	}
-	return readLog(ctx, log, progress, fn)
-}
-
-// readLog is ReadBatches of a file.
-func readLog(ctx context.Context, log *walk.Log, progress func(bytes int64),
-	fn func(b *format.Batch, h *format.Hole) bool) error {
-	var unread error
-	give := func(b *format.Batch, h *format.Hole) error {
-		if h != nil && h.Kind == format.Unreadable {
-			unread = cmp.Or(unread, h.Err)
-		}
-		if !fn(b, h) {
-			return errEnough
-		}
-		return nil
-	}
-	err := walk.Fold(ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1}, nil, func(r *walk.Run[struct{}]) error {
-		if progress != nil {
-			progress(r.To - r.From)
-		}
-		return r.Each(func(b *format.Batch) error { return give(b, nil) },
-			func(h *format.Hole) error { return give(nil, h) })
-	})
-	switch {
-	case err == nil || errors.Is(err, errEnough):
-		return unread
-	case ctx.Err() == nil:
-		fn(nil, &format.Hole{Kind: format.Unreadable, Next: -1, NextOffset: -1, Err: err})
-	}
-	return err
+	return walk.Read(ctx, log, progress, fn)
 }
 
 // seek begins a log at a batch at or before the one with the offset, if the index leads to one.

@@ -38,7 +38,7 @@ func segmentEnd(f *logdir.File) (int64, error) {
 	log := &walk.Log{File: f, Base: f.Name.Base}
 	end, err := log.Base, seek(log, f.Sibling(format.KindOffsetIndex), math.MaxInt64)
 	if err == nil {
-		err = readLog(context.Background(), log, nil, func(b *format.Batch, _ *format.Hole) bool {
+		err = walk.Read(context.Background(), log, nil, func(b *format.Batch, _ *format.Hole) bool {
 			if b != nil {
 				end = max(end, b.NextOffset())
 			}

@@ -269,8 +269,8 @@ func (r *imageReader) fold(f *logdir.File) bool {
 	if f.Kind() == format.KindLog {
 		base = f.Name.Base
 	}
-	next := base
-	err := readLog(context.Background(), &walk.Log{File: f, Base: base}, nil, func(b *format.Batch, h *format.Hole) bool {
+	next, log := base, &walk.Log{File: f, Base: base}
+	err := walk.Read(context.Background(), log, nil, func(b *format.Batch, h *format.Hole) bool {
 		if h != nil {
 			r.damaged = r.damaged || h.Kind == format.Damage || h.Kind == format.Unreadable
 			if h.Kind == format.Damage {
@@ -381,7 +381,7 @@ func (r *imageReader) control(rec *format.Record) {
 func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
 	records := format.NewRecordReader(maxMetadataBatchBytes, nil)
 	for _, f := range logsOf(files) {
-		err = errors.Join(err, readLog(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, nil,
+		err = errors.Join(err, walk.Read(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, nil,
 			func(b *format.Batch, _ *format.Hole) bool {
 				if b == nil || !b.Valid() {
 					return true

@@ -314,7 +314,7 @@ func (r *logReader) segment(f *logdir.File, fn func(*format.Batch, *format.Recor
 			r.done = r.done || r.stop != nil && r.stop()
 		}
 	}
-	err := readLog(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, progress,
+	err := walk.Read(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, progress,
 		func(b *format.Batch, h *format.Hole) bool {
 			switch {
 			case r.done:

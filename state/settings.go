@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kseg/format"
+	"kseg/logdir"
 )
 
 // Source says who made a setting what it is.
@@ -75,6 +76,32 @@ type Settings struct {
 	NodeID    int32      // whose dynamic configs count, if HasNodeID
 	HasNodeID bool
 	server    map[string]string
+}
+
+// Given is what was said of settings besides what the log directories hold.
+type Given struct {
+	Overrides []Override
+	Server    []format.Property // server.properties, if HasServer
+	HasServer bool
+}
+
+// SettingsOf are the settings that count in the log directory of each partition. The error is about a setting in
+// server.properties with which no broker starts.
+func (c *Cluster) SettingsOf(partitions []*logdir.Partition, given Given) (map[*logdir.LogDir]*Settings, error) {
+	all := map[*logdir.LogDir]*Settings{}
+	for _, p := range partitions {
+		if all[p.Parent] != nil {
+			continue
+		}
+		s := c.Settings(p.Parent)
+		if s.Overrides = given.Overrides; given.HasServer {
+			if err := s.UseServerProperties(given.Server); err != nil {
+				return nil, err
+			}
+		}
+		all[p.Parent] = s
+	}
+	return all, nil
 }
 
 // UseServerProperties takes over a broker's server.properties. Its error is about the first setting that would keep a

@@ -32,24 +32,13 @@ func benchRun(b *testing.B, name string, work func(*logdir.Set) error) {
 				b.Fatal(err)
 			}
 			log := set.Operands[0].File
-			var bare, ours time.Duration
-			for b.Loop() {
-				start := time.Now()
-				if err := log.View(func(data []byte) error {
+			fixture.BesideBareLoop(b, log.Size, func() error {
+				return log.View(func(data []byte) error {
 					log.Prepare(data)
 					fixture.BareLoop(data)
 					return nil
-				}); err != nil {
-					b.Fatal(err)
-				}
-				middle := time.Now()
-				if err := work(set); err != nil {
-					b.Fatal(err)
-				}
-				bare, ours = bare+middle.Sub(start), ours+time.Since(middle)
-			}
-			b.ReportMetric(ours.Seconds()/bare.Seconds(), "x-bare")
-			b.ReportMetric(float64(log.Size)*float64(b.N)/ours.Seconds()/1e9, "GB/s")
+				})
+			}, func() error { return work(set) })
 		})
 	}
 }

@@ -26,8 +26,11 @@
 package walk
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -147,6 +150,40 @@ func Fold[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook fu
 			return err
 		}
 	}
+}
+
+// errEnough ends a walk early.
+var errEnough = errors.New("enough")
+
+// Read goes through one log on the caller's goroutine. fn gets a batch, whatever its checksum, or a hole, and ends the
+// reading with false. What cannot be read is a hole too (format.Unreadable), and the error in the end. progress, which
+// may be nil, is called with the bytes gone through since its last call.
+func Read(ctx context.Context, log *Log, progress func(bytes int64),
+	fn func(b *format.Batch, h *format.Hole) bool) error {
+	var unread error
+	give := func(b *format.Batch, h *format.Hole) error {
+		if h != nil && h.Kind == format.Unreadable {
+			unread = cmp.Or(unread, h.Err)
+		}
+		if !fn(b, h) {
+			return errEnough
+		}
+		return nil
+	}
+	err := Fold(ctx, slices.Values([]*Log{log}), Options{Jobs: 1}, nil, func(r *Run[struct{}]) error {
+		if progress != nil {
+			progress(r.To - r.From)
+		}
+		return r.Each(func(b *format.Batch) error { return give(b, nil) },
+			func(h *format.Hole) error { return give(nil, h) })
+	})
+	switch {
+	case err == nil || errors.Is(err, errEnough):
+		return unread
+	case ctx.Err() == nil:
+		fn(nil, &format.Hole{Kind: format.Unreadable, Next: -1, NextOffset: -1, Err: err})
+	}
+	return err
 }
 
 // Batches calls batch for each batch of the logs, whatever its checksum, and hole for each hole, in order and on the

@@ -14,11 +14,14 @@ import java.util.TreeMap;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.CreateDelegationTokenOptions;
+import org.apache.kafka.clients.admin.ExpireDelegationTokenOptions;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec;
 import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RenewDelegationTokenOptions;
 import org.apache.kafka.clients.admin.ScramCredentialInfo;
 import org.apache.kafka.clients.admin.ScramMechanism;
 import org.apache.kafka.clients.admin.UserScramCredentialDeletion;
@@ -44,10 +47,17 @@ import org.apache.kafka.common.quota.ClientQuotaFilter;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.token.delegation.DelegationToken;
+import org.apache.kafka.common.security.token.delegation.TokenInformation;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupCurrentMemberAssignmentKey;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupCurrentMemberAssignmentValue;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupMemberMetadataKey;
@@ -60,7 +70,7 @@ import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyKey;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
-/** "fill SERVER SEED" gives a cluster groups of all kinds, topics, settings, users; "ask SERVER" prints what it says of them. */
+/** "fill SERVER SEED" gives a cluster groups of all kinds, topics, settings, users; "ask SERVER" prints what it says of them; "expire SERVER" waits until it has dropped what is too old. */
 public final class Cluster {
     private static Properties base;
     private static Random random;
@@ -69,13 +79,18 @@ public final class Cluster {
         base = new Properties();
         base.put("bootstrap.servers", a[1]);
         try (Admin admin = Admin.create(base)) {
-            if (a[0].equals("fill")) {
+            if (a[0].equals("expire")) {
+                while (!admin.listConsumerGroupOffsets("old-0").partitionsToOffsetAndMetadata().get().isEmpty()) Thread.sleep(200);
+                Thread.sleep(5000);
+            } else if (a[0].equals("fill")) {
                 random = new Random(Long.parseLong(a[2]));
                 topics(admin);
                 settings(admin);
+                tokens();
                 records();
                 groups(admin);
                 streams();
+                old();
             } else {
                 new PrintStream(System.out, true, StandardCharsets.UTF_8).println(json(ask(admin)));
             }
@@ -137,6 +152,45 @@ public final class Cluster {
 
     private static UserScramCredentialUpsertion user(String name, ScramMechanism m) {
         return new UserScramCredentialUpsertion(name, new ScramCredentialInfo(m, 4096), "secret-" + name);
+    }
+
+    /** Delegation tokens are for clients that have said who they are, on a listener two ports above. */
+    private static Admin alice() {
+        String server = base.getProperty("bootstrap.servers");
+        int colon = server.lastIndexOf(':') + 1;
+        return Admin.create(with("bootstrap.servers", server.substring(0, colon) + (Integer.parseInt(server.substring(colon)) + 2),
+            "security.protocol", "SASL_PLAINTEXT", "sasl.mechanism", "SCRAM-SHA-256", "sasl.jaas.config",
+            "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"alice\" password=\"secret-alice\";"));
+    }
+
+    private static KafkaPrincipal principal(String name) { return new KafkaPrincipal("User", name); }
+
+    private static void tokens() throws Exception {
+        try (Admin admin = alice()) {
+            List<DelegationToken> made = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                CreateDelegationTokenOptions o = new CreateDelegationTokenOptions().maxLifetimeMs(86400000L * (i + 1));
+                if (i % 2 == 1) o.renewers(List.of(principal("bob"), principal("dora")));
+                if (i == 2) o.owner(principal("carol"));
+                made.add(admin.createDelegationToken(o).delegationToken().get());
+            }
+            while (admin.describeDelegationToken().delegationTokens().get().size() < made.size()) Thread.sleep(100);
+            admin.renewDelegationToken(made.get(1).hmac(), new RenewDelegationTokenOptions().renewTimePeriodMs(3600000)).expiryTimestamp().get();
+            admin.expireDelegationToken(made.get(0).hmac(), new ExpireDelegationTokenOptions().expiryTimePeriodMs(7200000)).expiryTimestamp().get();
+            admin.expireDelegationToken(made.get(3).hmac(), new ExpireDelegationTokenOptions().expiryTimePeriodMs(-1)).expiryTimestamp().get();
+        }
+    }
+
+    private static Map<String, Object> askTokens() throws Exception {
+        Map<String, Object> all = new TreeMap<>();
+        try (Admin admin = alice()) {
+            for (DelegationToken t : admin.describeDelegationToken().delegationTokens().get()) {
+                TokenInformation i = t.tokenInfo();
+                all.put(i.tokenId(), map("owner", i.owner().toString(), "requester", i.tokenRequester().toString(), "renewers",
+                    i.renewersAsString().stream().sorted().toList(), "issue", i.issueTimestamp(), "max", i.maxTimestamp(), "expiry", i.expiryTimestamp()));
+            }
+        }
+        return all;
     }
 
     private static void records() throws Exception {
@@ -212,8 +266,29 @@ public final class Cluster {
             list.add(record(new StreamsGroupTargetAssignmentMetadataKey().setGroupId(g), new StreamsGroupTargetAssignmentMetadataValue().setAssignmentEpoch(5)));
             list.add(record(new StreamsGroupCurrentMemberAssignmentKey().setGroupId(g).setMemberId("m"), new StreamsGroupCurrentMemberAssignmentValue().setMemberEpoch(i == 4 ? 4 : 5).setPreviousMemberEpoch(3).setState((byte) (i == 5 ? 2 : 1))));
         }
+        write(list);
+    }
+
+    /** Offsets that were committed long ago, in groups of which a coordinator knows nothing else and in an empty one. */
+    private static void old() throws Exception {
+        List<CoordinatorRecord> list = new ArrayList<>();
+        long now = System.currentTimeMillis(), day = 86400000L;
+        for (int i = 0; i < 8; i++) {
+            String g = "old-" + i;
+            if (i % 2 == 1)
+                list.add(CoordinatorRecord.record(new GroupMetadataKey().setGroup(g), new ApiMessageAndVersion(new GroupMetadataValue().setProtocolType("consumer")
+                    .setGeneration(3).setCurrentStateTimestamp(now - (i == 3 ? 0 : 2 * day)), (short) 3)));
+            for (int p = 0; p < 3; p++)
+                list.add(CoordinatorRecord.record(new OffsetCommitKey().setGroup(g).setTopic("t0").setPartition(p),
+                    new ApiMessageAndVersion(new OffsetCommitValue().setOffset(1).setMetadata("").setCommitTimestamp(now - (i < 4 || p == 0 ? 3 * day : day / 2)), (short) 3)));
+        }
+        write(list);
+    }
+
+    /** What has a producer id counts as a transaction's for a coordinator, so there is none. */
+    private static void write(List<CoordinatorRecord> list) throws Exception {
         GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
-        try (KafkaProducer<byte[], byte[]> p = new KafkaProducer<>(with("client.id", "__admin_client"), new ByteArraySerializer(), new ByteArraySerializer())) {
+        try (KafkaProducer<byte[], byte[]> p = new KafkaProducer<>(with("client.id", "__admin_client", "enable.idempotence", "false"), new ByteArraySerializer(), new ByteArraySerializer())) {
             for (CoordinatorRecord r : list) p.send(new ProducerRecord<>("__consumer_offsets", 0, serde.serializeKey(r), serde.serializeValue(r))).get();
         }
     }
@@ -249,6 +324,7 @@ public final class Cluster {
         all.put("quotas", quotas);
         all.put("groups", groups);
         all.put("acls", admin.describeAcls(AclBindingFilter.ANY).values().get().stream().map(Object::toString).sorted().toList());
+        all.put("tokens", askTokens());
         all.put("scram_users", new ArrayList<>(new TreeMap<>(admin.describeUserScramCredentials().all().get()).keySet()));
         return all;
     }
