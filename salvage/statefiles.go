@@ -164,14 +164,21 @@ func (w *writer) predict(p *logdir.Partition, clean bool) error {
 // indexBytes is Kafka's default of segment.index.bytes.
 const indexBytes = 10 << 20
 
-// rewritten are the logs and indexes that a start would change: recovery makes all of them anew.
+// rewritten are the logs and indexes that a start would change: recovery makes all of them anew. A transaction index
+// may follow from a snapshot of a copy, which knows of batches that are lost, and not from those before it.
 func rewritten(loaded *broker.Loaded) (names []string) {
+	changed := map[string]bool{}
 	for _, c := range loaded.Files {
-		if n := format.ParseFileName(c.Name); n.Kind.IsSegmentFile() && n.Kind != format.KindProducerSnapshot &&
-			c.Action != broker.Keep {
-			names = append(names, c.Name)
+		changed[c.Name] = c.Action != broker.Keep
+	}
+	for name := range changed {
+		n := format.ParseFileName(name)
+		told := n.Kind == format.KindTxnIndex && changed[format.SegmentFileName(n.Base, format.KindProducerSnapshot)]
+		if changed[name] && n.Kind.IsSegmentFile() && n.Kind != format.KindProducerSnapshot && !told {
+			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
