@@ -143,6 +143,8 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 	}
 	switch {
 	case worst.Severity == Damage:
+	case s.Failure != nil && p.dir.Parent != nil && p.dir.Parent.Listed && !p.dir.Parent.Narrowed:
+		// The check of the start names the file that it fails at.
 	case s.Failure != nil:
 		worst.Severity = Damage
 		worst.Message += fmt.Sprintf("; %s: %s", p.failed(s.Failure), s.Failure.Err)
