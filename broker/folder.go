@@ -79,13 +79,18 @@ type folder struct {
 	dirs map[string]bool
 	// disk are the files that were found, by name.
 	disk map[string]*logdir.File
+	// snapshots are the offsets of the producer snapshots, ascending, and named are their names; badSnapshot is a name
+	// of one that has no offset, "" if there is none.
+	snapshots   []int64
+	named       map[int64]string
+	badSnapshot string
 	// renamed says by which name a file that was found went away to be removed later.
 	renamed map[string]string
 }
 
 func newFolder(dir *logdir.Partition, edits []Edit) *folder {
 	d := &folder{dir: dir, files: map[string]*file{}, dirs: map[string]bool{}, disk: map[string]*logdir.File{},
-		renamed: map[string]string{}}
+		named: map[int64]string{}, renamed: map[string]string{}}
 	for _, name := range dir.Subdirs {
 		d.dirs[name] = true
 	}
@@ -99,7 +104,38 @@ func newFolder(dir *logdir.Partition, edits []Edit) *folder {
 	for _, e := range edits {
 		e.apply(d)
 	}
+	for _, name := range append(d.names(), slices.Sorted(maps.Keys(d.dirs))...) {
+		d.addSnapshot(name)
+	}
 	return d
+}
+
+// addSnapshot takes a file into the list of the producer snapshots, if it is one.
+func (d *folder) addSnapshot(name string) {
+	if !strings.HasSuffix(name, snapshotSuffix) {
+		return
+	}
+	offset, err := offsetOf(name)
+	if err != nil {
+		d.badSnapshot = cmp.Or(d.badSnapshot, name)
+		return
+	}
+	if i, ok := slices.BinarySearch(d.snapshots, offset); !ok {
+		d.snapshots = slices.Insert(d.snapshots, i, offset)
+	}
+	d.named[offset] = name
+}
+
+// dropSnapshot takes a file out of the list of the producer snapshots, if it is in it.
+func (d *folder) dropSnapshot(name string) {
+	if !strings.HasSuffix(name, snapshotSuffix) {
+		return
+	}
+	offset, err := offsetOf(name)
+	if i, ok := slices.BinarySearch(d.snapshots, offset); err == nil && ok && d.named[offset] == name {
+		d.snapshots = slices.Delete(d.snapshots, i, i+1)
+		delete(d.named, offset)
+	}
 }
 
 // names are the names of all files in the order in which LogLoader goes through them.
@@ -111,10 +147,14 @@ func (d *folder) exists(name string) bool { return d.files[name] != nil || d.dir
 func (d *folder) create(name string, data []byte, size int64) *file {
 	f := &file{name: name, size: size, data: data}
 	d.files[name] = f
+	d.addSnapshot(name)
 	return f
 }
 
-func (d *folder) remove(name string) { delete(d.files, name) }
+func (d *folder) remove(name string) {
+	delete(d.files, name)
+	d.dropSnapshot(name)
+}
 
 // rename moves a file over another; false if there is none.
 func (d *folder) rename(from, to string) bool {
@@ -122,9 +162,10 @@ func (d *folder) rename(from, to string) bool {
 	if f == nil {
 		return false
 	}
-	delete(d.files, from)
+	d.remove(from)
 	f.name = to
 	d.files[to] = f
+	d.addSnapshot(to)
 	if strings.HasSuffix(to, deletedSuffix) {
 		d.renamed[from] = to
 	}

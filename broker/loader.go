@@ -502,8 +502,7 @@ func (l *loader) renameSegment(s *segment, from, to string) {
 
 // removeSnapshot renames the snapshot of a segment that is removed, if the log's own manager knows of it.
 func (l *loader) removeSnapshot(base int64) {
-	if name, ok := l.producers.snapshots[base]; ok {
-		delete(l.producers.snapshots, base)
+	if name := l.dir.named[base]; l.producers.forget(base) && name != "" {
 		l.dir.rename(name, name+deletedSuffix)
 	}
 }

@@ -142,8 +142,8 @@ func (b *Start) compareProperties() {
 // loads reports whether the partitions in the directory are looked at.
 func (d *DirStart) loads() bool { return !d.Unused && !d.NoLogs }
 
-// misnamedDir reports whether a broker does not start with a directory of that name among its partitions.
-func misnamedDir(name string) bool {
+// MisnamedDir reports whether a broker does not start with a directory of that name among its partitions.
+func MisnamedDir(name string) bool {
 	_, ok := format.ParsePartitionDir(name)
 	return !ok && !format.SkippedDir(name) && name != markerName
 }
@@ -163,7 +163,7 @@ func (d *DirStart) MetadataOnly() bool { return len(d.Dir.Subdirs) == 1 && d.has
 func (b *Start) checkNames(metadata *DirStart) {
 	for _, d := range b.Dirs {
 		for _, name := range d.Dir.Subdirs {
-			if d.loads() && misnamedDir(name) {
+			if d.loads() && MisnamedDir(name) {
 				b.stop(d.Dir.Display+"/"+name, "the name is not that of a partition, TOPIC-NUMBER")
 			}
 		}
@@ -174,20 +174,24 @@ func (b *Start) checkNames(metadata *DirStart) {
 }
 
 // checkCheckpoints is what an unreadable checkpoint does: an IOException takes the directory offline, whichever file it
-// is. Others only make a broker forget what is in it.
+// is. Others make a broker forget what is in it, or, if it is that of the high watermarks, refuse the partitions. What
+// does not fit into memory ends the loading, but not the log cleaner's broker.
 func (d *DirStart) checkCheckpoints() {
 	for _, kind := range state.CheckpointKinds {
 		c := d.State.Checkpoint(kind)
 		if c == nil || c.Err == nil {
 			continue
 		}
-		switch format.Throws(c.Err) {
-		case format.IOException:
+		throws := format.Throws(c.Err)
+		loading := kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
+		switch {
+		case throws == format.IOException:
 			d.offline(c.File.Display, c.Err.Error())
-			d.Early = d.Early || kind == format.KindRecoveryPointCheckpoint ||
-				kind == format.KindLogStartOffsetCheckpoint
-		case format.OutOfMemoryError:
+			d.Early = d.Early || loading
+		case throws == format.OutOfMemoryError && loading:
 			d.start.stop(c.File.Display, c.Err.Error())
+		case kind == format.KindReplicationOffsetCheckpoint:
+			d.Refused = append(d.Refused, Reason{c.File.Display, c.Err.Error()})
 		}
 	}
 }

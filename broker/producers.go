@@ -1,9 +1,7 @@
 package broker
 
 import (
-	"cmp"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -19,7 +17,7 @@ const snapshotSuffix = ".snapshot"
 // producers is a ProducerStateManager: the state up to an offset, and the snapshots that it knows of.
 type producers struct {
 	l         *loader
-	snapshots map[int64]string // file names by offset
+	snapshots []int64 // their offsets, ascending
 	state     *format.ProducerState
 	mapEnd    int64 // lastMapOffset
 	snapEnd   int64 // lastSnapOffset
@@ -32,41 +30,36 @@ func (l *loader) newProducers() (*producers, error) {
 }
 
 func (p *producers) list() error {
-	p.snapshots = map[int64]string{}
-	for _, name := range append(p.l.dir.names(), slices.Sorted(maps.Keys(p.l.dir.dirs))...) {
-		if !strings.HasSuffix(name, snapshotSuffix) {
-			continue
-		}
-		offset, err := offsetOf(name)
-		if err != nil {
-			return err
-		}
-		p.snapshots[offset] = name
+	d := p.l.dir
+	if d.badSnapshot != "" {
+		_, err := offsetOf(d.badSnapshot)
+		return err
 	}
+	p.snapshots = slices.Clone(d.snapshots)
 	return nil
 }
 
-// offsets are those of the snapshots, ascending.
-func (p *producers) offsets() []int64 {
-	all := make([]int64, 0, len(p.snapshots))
-	for offset := range p.snapshots {
-		all = append(all, offset)
+func (p *producers) latest() (int64, bool) {
+	n := len(p.snapshots)
+	if n == 0 {
+		return 0, false
 	}
-	slices.Sort(all)
-	return all
+	return p.snapshots[n-1], true
 }
 
-func (p *producers) latest() (int64, bool) {
-	latest, ok := int64(math.MinInt64), false
-	for offset := range p.snapshots {
-		latest, ok = max(latest, offset), true
+// forget takes a snapshot out of the list, and reports whether it was in it.
+func (p *producers) forget(offset int64) bool {
+	i, ok := slices.BinarySearch(p.snapshots, offset)
+	if ok {
+		p.snapshots = slices.Delete(p.snapshots, i, i+1)
 	}
-	return latest, ok
+	return ok
 }
 
 func (p *producers) remove(offset int64) {
-	p.l.dir.remove(p.snapshots[offset])
-	delete(p.snapshots, offset)
+	if name, ok := p.l.dir.named[offset]; p.forget(offset) && ok {
+		p.l.dir.remove(name)
+	}
 }
 
 // removeStray keeps only snapshots at segments' base offsets and the newest other one, if it is not below the last
@@ -75,7 +68,7 @@ func (p *producers) removeStray(bases []int64) error {
 	if err := p.list(); err != nil {
 		return err
 	}
-	for _, offset := range state.StraySnapshots(p.offsets(), bases) {
+	for _, offset := range state.StraySnapshots(p.snapshots, bases) {
 		p.remove(offset)
 	}
 	return nil
@@ -83,7 +76,7 @@ func (p *producers) removeStray(bases []int64) error {
 
 // clear drops the state and all snapshots (truncateFullyAndStartAt).
 func (p *producers) clear(offset int64) {
-	for _, o := range p.offsets() {
+	for _, o := range slices.Clone(p.snapshots) {
 		p.remove(o)
 	}
 	p.state = format.NewProducerState(offset)
@@ -93,10 +86,12 @@ func (p *producers) clear(offset int64) {
 // truncateAndReload drops snapshots outside of the log, and loads the newest of the others if the state is not that of
 // the log's end.
 func (p *producers) truncateAndReload(start, end int64) error {
-	for _, offset := range p.offsets() {
-		if offset > end || offset <= start {
-			p.remove(offset)
-		}
+	upTo := func(offset int64) int {
+		return sort.Search(len(p.snapshots), func(i int) bool { return p.snapshots[i] > offset })
+	}
+	from, to := upTo(start), upTo(end)
+	for _, offset := range slices.Concat(p.snapshots[:from], p.snapshots[max(from, to):]) {
+		p.remove(offset)
 	}
 	if end == p.mapEnd {
 		p.mapEnd = max(p.mapEnd, start)
@@ -111,23 +106,29 @@ func (p *producers) truncateAndReload(start, end int64) error {
 
 // load is loadFromSnapshot: the newest that can be read counts, those that cannot are deleted.
 func (p *producers) load(start int64) error {
-	var all state.ProducerSnapshots
-	for _, offset := range p.offsets() {
-		all = append(all, state.ProducerSnapshot{Offset: offset, Read: func() ([]byte, error) {
-			return p.l.read(p.snapshots[offset])
-		}})
+	for {
+		latest, ok := p.latest()
+		var newest state.ProducerSnapshots
+		if ok {
+			newest = state.ProducerSnapshots{{Offset: latest, Read: func() ([]byte, error) {
+				return p.l.read(p.l.dir.named[latest])
+			}}}
+		}
+		var failed error
+		bad := false
+		p.state, _ = newest.Begin(start, math.MaxInt64, p.l.opts.ExpiredMs,
+			func(s state.ProducerSnapshot, err error, unread bool) {
+				if bad = true; unread {
+					failed = err
+					return
+				}
+				p.remove(s.Offset)
+			})
+		if failed != nil || !bad {
+			p.snapEnd, p.mapEnd = p.state.End(), p.state.End()
+			return failed
+		}
 	}
-	var failed error
-	p.state, _ = all.Begin(start, math.MaxInt64, p.l.opts.ExpiredMs,
-		func(s state.ProducerSnapshot, err error, unread bool) {
-			if unread {
-				failed = cmp.Or(failed, err)
-				return
-			}
-			p.remove(s.Offset)
-		})
-	p.snapEnd, p.mapEnd = p.state.End(), p.state.End()
-	return failed
 }
 
 // take writes a snapshot, unless one was taken at that offset (takeSnapshot).
@@ -138,7 +139,10 @@ func (p *producers) take() {
 	raw := format.AppendProducerSnapshot(nil, p.state.Entries())
 	name := format.SegmentFileName(p.mapEnd, format.KindProducerSnapshot)
 	p.l.dir.create(name, raw, int64(len(raw)))
-	p.snapshots[p.mapEnd], p.snapEnd = name, p.mapEnd
+	if i, ok := slices.BinarySearch(p.snapshots, p.mapEnd); !ok {
+		p.snapshots = slices.Insert(p.snapshots, i, p.mapEnd)
+	}
+	p.snapEnd = p.mapEnd
 }
 
 // rebuild is UnifiedLog.rebuildProducerState: the state up to an offset, from the newest snapshot and the batches

@@ -71,6 +71,8 @@ type DirStart struct {
 	Clean bool
 	// Offline is why the directory goes offline, nil if it does not.
 	Offline []Reason
+	// Refused is why none of its partitions is served, though it stays online; nil if they are.
+	Refused []Reason
 	// Early: it is offline before a partition is loaded. Unused: its partitions are not even looked at.
 	Early, Unused bool
 	// NoLogs: by server.properties it has the metadata log alone; whatever else is in it is not looked at.
@@ -95,7 +97,7 @@ type PartitionStart struct {
 	Stray string
 	// Hazards are what a broker does soon after, because of what it has loaded.
 	Hazards []Hazard
-	// Unserved: what is loaded is not served, since the log directory goes offline.
+	// Unserved: what is loaded is not served, since the log directory goes offline or refuses it.
 	Unserved bool
 	// Err says what could not be read; Loaded is nil then.
 	Err error
@@ -469,7 +471,7 @@ func (b *Start) Finish(all []*PartitionStart) {
 	offline := map[*logdir.LogDir]bool{}
 	left := false
 	for _, d := range b.Dirs {
-		offline[d.Dir] = len(d.Offline) > 0
+		offline[d.Dir] = len(d.Offline)+len(d.Refused) > 0
 		left = left || len(d.Offline) == 0 && !d.NoLogs && !(d.MetadataOnly() && len(b.Dirs) > 1)
 	}
 	for _, p := range all {

@@ -299,6 +299,45 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestUnreadableCheckpoints: what a real broker made of each content, of each of the four checkpoints.
+func TestUnreadableCheckpoints(t *testing.T) {
+	for _, c := range []struct{ content, recovery, start, watermark, cleaner string }{
+		{"", "", "", "", ""},
+		{"0\n", "", "", "", ""},
+		{"\x00\x00", "offline", "offline", "offline", "offline"},
+		{"1\n0\n", "offline", "offline", "offline", "offline"},
+		{"0\n3\nprices 0 1\n", "offline", "offline", "offline", "offline"},
+		{"0\n1\nprices 0 1\nprices 1 5\n", "offline", "offline", "offline", "offline"},
+		{"0\n200000000\nprices 0 1\n", "offline", "offline", "offline", "offline"},
+		{"0\n-1\n", "", "", "refused", ""},
+		{"0\n1\nprices 0 x\n", "", "", "refused", ""},
+		{"0\n1\nprices 0 99999999999999999999\n", "", "", "refused", ""},
+		{"0\n2147483647\nprices 0 1\n", "stops", "stops", "refused", ""},
+		{"0\n2\nprices 0 1\nprices 0 7\n", "", "", "", ""},
+		{"0\r\n1\r\nprices 0 1\r\n", "", "", "", ""},
+	} {
+		for name, want := range map[string]string{"recovery-point-offset-checkpoint": c.recovery,
+			"log-start-offset-checkpoint": c.start, "replication-offset-checkpoint": c.watermark,
+			"cleaner-offset-checkpoint": c.cleaner} {
+			root := fixture.Dir(t, "4.4.0/logdirs/clean")
+			write(t, root, "data2/"+name, c.content)
+			start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"))
+			got := ""
+			switch d := start.Dirs[1]; {
+			case len(start.Stops) > 0:
+				got = "stops"
+			case len(d.Offline) > 0:
+				got = "offline"
+			case len(d.Refused) > 0:
+				got = "refused"
+			}
+			if got != want {
+				t.Errorf("%s %q: %q, want %q", name, c.content, got, want)
+			}
+		}
+	}
+}
+
 // TestMetadataIsAlwaysRecovered: one flipped bit in the metadata log, and a clean stop. A real broker cut the log from
 // 10,437 to 1,593 bytes, and set seven partitions aside.
 func TestMetadataIsAlwaysRecovered(t *testing.T) {

@@ -5,9 +5,9 @@ import "strconv"
 // checkpointVersion is the only version of the text checkpoints there has been.
 const checkpointVersion = 0
 
-// maxArrayLength is the longest list a Java virtual machine may be asked to make room for; more is an OutOfMemoryError.
-// In truth the heap sets the limit, far below.
-const maxArrayLength = 1<<31 - 3
+// maxArrayLength is the longest list that a broker has room for; more is an OutOfMemoryError. It takes 4 bytes an entry
+// of the heap of 1 GiB that kafka-server-start.sh asks for, if nothing else is set.
+const maxArrayLength = 1 << 28
 
 // CheckpointHeader is what the two lines at the top of a text checkpoint say (Kafka's CheckpointFile): the version and
 // the number of entries. An empty file has neither and is valid, and so is one with a version alone.

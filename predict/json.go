@@ -21,9 +21,12 @@ func (b *Broker) AppendJSON(dst []byte, o *Options, allFiles bool) []byte {
 
 func (b *Broker) appendBroker(dst []byte, o *Options) []byte {
 	j := render.NewObj(dst, "predicted_broker")
-	var dirs, stops, offline []string
+	var dirs, stops, offline, refused []string
 	for _, d := range b.Dirs {
 		dirs = append(dirs, d.Dir.Display)
+		for _, r := range d.Refused {
+			refused = append(refused, reason(r))
+		}
 		for _, r := range d.Offline {
 			offline = append(offline, r.File+": "+r.Text)
 		}
@@ -38,6 +41,7 @@ func (b *Broker) appendBroker(dst []byte, o *Options) []byte {
 	j.Bool("starts", len(b.Stops) == 0)
 	j.Strs("reasons", stops)
 	j.Strs("offline", offline)
+	j.Strs("unserved", refused)
 	j.Strs("vanished_topics", b.Vanished)
 	var absent []string
 	for _, a := range b.Absent {

@@ -202,7 +202,7 @@ func (b *Broker) Bad() bool {
 		return true
 	}
 	for _, d := range b.Dirs {
-		if len(d.Offline) > 0 {
+		if len(d.Offline)+len(d.Refused) > 0 {
 			return true
 		}
 	}

@@ -39,7 +39,7 @@ func (b *Broker) AppendText(dst []byte, o *Options, st Style) []byte {
 	if unserved > 0 {
 		dst = append(dst, '\n')
 		dst = render.AppendParagraph(dst, render.Plural(unserved, "partition is", "partitions are")+
-			" not served: the log directory goes offline.", st.Width)
+			" not served.", st.Width)
 	}
 	if st.Quiet {
 		return dst
@@ -86,6 +86,9 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 	for _, d := range b.Dirs {
 		for _, r := range d.Offline {
 			dst = appendItem(dst, d.Dir.Display+" goes offline: "+reason(r), st.Width)
+		}
+		for _, r := range d.Refused {
+			dst = appendItem(dst, "no partition in "+d.Dir.Display+" is served: "+reason(r), st.Width)
 		}
 	}
 	for _, r := range b.Offline {

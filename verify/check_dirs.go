@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -205,7 +206,7 @@ func lookAtLogDir(l *logDir) {
 		}
 	}
 	for _, name := range l.dir.Subdirs {
-		if _, ok := format.ParsePartitionDir(name); !ok && !format.SkippedDir(name) {
+		if broker.MisnamedDir(name) {
 			l.found(Finding{Code: "unknown-directory", Place: inFile(name, -1, -1), logPos: -1,
 				Message: "the name is not that of a partition; a broker does not start while this is in its log " +
 					"directory"})

@@ -37,7 +37,8 @@ func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
 	switch throws := format.Throws(err); {
 	case throws == format.IOException:
 		return Damage, "a broker takes the whole log directory offline"
-	case throws == format.OutOfMemoryError:
+	case throws == format.OutOfMemoryError && (kind == format.KindRecoveryPointCheckpoint ||
+		kind == format.KindLogStartOffsetCheckpoint):
 		return Damage, "a broker does not start with it"
 	case kind == format.KindReplicationOffsetCheckpoint:
 		return Damage, "a broker serves none of the partitions in the log directory"
@@ -83,7 +84,8 @@ func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicP
 	for _, e := range c.Content.Entries {
 		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] {
 			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
-				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time",
+				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the "+
+					"next time",
 					e.Topic, e.Partition)}
 			l.found(f)
 		}
@@ -119,8 +121,10 @@ func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	}
 	always := kind == format.KindRecoveryPointCheckpoint || kind == format.KindReplicationOffsetCheckpoint
 	if c != nil && always && p.shutdown == cleanShutdown && p.whole() {
-		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1), logPos: -1,
-			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0",
+		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1),
+			logPos: -1,
+			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then "+
+				"takes 0",
 				p.dir.Topic, p.dir.Partition)})
 	}
 	return checkpointLine{}, false
@@ -169,7 +173,8 @@ func lookAtLines(p *partition, end int64) {
 	if c, ok := p.line(format.KindCleanerOffsetCheckpoint); ok && len(p.segments) > 0 {
 		if active := p.segments[len(p.segments)-1].base; c.offset > active {
 			c.found("cleaner-offset-range", Note, active, c.offset-1, "at most "+itoa(active),
-				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at "+
+				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, "+
+					"which begins at "+
 					"%d; a broker begins anew",
 					c.offset, active))
 		}
@@ -235,7 +240,8 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		return 0
 	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
-			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, "+
+			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the "+
+				"segment, "+
 				"and lists only logs that start "+
 				"after it", c.offset, start))
 	}
@@ -254,13 +260,15 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 	case !ok:
 	case c.offset > end && p.stoppedAt(end):
 		c.found("high-watermark-beyond-end", Warning, end, c.offset-1, "at most "+itoa(end),
-			fmt.Sprintf("the line says %d, but the log ends at %d, where it ended when the broker stopped", c.offset, end))
+			fmt.Sprintf("the line says %d, but the log ends at %d, where it ended when the broker stopped", c.offset,
+				end))
 	case c.offset > end:
 		c.found("high-watermark-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
 	case c.offset < start && p.shutdown == cleanShutdown:
 		c.found("high-watermark-below-start", Warning, c.offset, start-1, itoa(start)+" or more",
-			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker goes by the latter", c.offset, start))
+			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker goes by the latter",
+				c.offset, start))
 	}
 }
 

@@ -102,7 +102,7 @@ func (p *partition) judgeByStart(found []*Finding) {
 	}
 	runs := p.dir.Parent != nil && p.dir.Parent.BrokerRuns()
 	s := p.nextStart()
-	if s == nil {
+	if s == nil || len(found) == 0 {
 		return
 	}
 	told := map[string]bool{}
@@ -133,6 +133,12 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 	for _, f := range found {
 		if f.Severity > worst.Severity {
 			worst = f
+		}
+	}
+	if s.Failure != nil && worst.Severity < Damage {
+		at := slices.IndexFunc(found, func(f *Finding) bool { return filepath.Base(f.File) == s.Failure.Place })
+		if at >= 0 {
+			worst = found[at]
 		}
 	}
 	batches := int64(0)
