@@ -217,6 +217,7 @@ func (s *scanner) place(p piece) {
 		s.pieces = append(s.pieces, p)
 		return
 	}
+	s.bound(p.first)
 	switch {
 	case p.first >= s.next:
 		s.add(p)
@@ -231,6 +232,15 @@ func (s *scanner) place(p piece) {
 		s.close()
 		s.prev = s.src.base
 		s.add(p)
+	}
+}
+
+// bound: what is damaged before an intact batch has no offset of that batch, or above, whatever its header says.
+func (s *scanner) bound(first int64) {
+	for i := len(s.damages) - 1; i >= 0 && s.damages[i].last >= first; i-- {
+		d := &s.damages[i]
+		d.last = max(first-1, 0)
+		d.first = min(d.first, d.last)
 	}
 }
 
@@ -319,6 +329,9 @@ func (s *scanner) bad(b *format.Batch) {
 	why := "the checksum does not match"
 	if b.Valid() {
 		why = "the checksum matches, but no broker writes such a header"
+	}
+	if !b.Legacy() {
+		last = min(last, first+max(int64(b.Count), 1)-1) // one of the two may be wrong; the next batch tells
 	}
 	s.broken(b, why, first, last)
 	s.saveRecords(b)

@@ -153,7 +153,14 @@ func (w *writer) predict(p *logdir.Partition, clean bool) error {
 	for _, s := range loaded.Segments {
 		size += s.Size
 	}
-	if changed := rewritten(loaded); len(changed) > 0 || size != w.res.Bytes {
+	changed := rewritten(loaded)
+	if !clean && len(w.snapshots) > 0 {
+		// A snapshot knows where a transaction began of which the cleaner took the records; who replays the log does not.
+		changed = slices.DeleteFunc(changed, func(name string) bool {
+			return format.ParseFileName(name).Kind == format.KindTxnIndex
+		})
+	}
+	if len(changed) > 0 || size != w.res.Bytes {
 		return fmt.Errorf("%s: what was written is not what is there: %d of %d bytes, and a broker would rewrite %v", w.dir,
 			size, w.res.Bytes, changed[:min(3, len(changed))])
 	}
