@@ -216,3 +216,15 @@ func TestLenientLZ4OverFlippedBits(t *testing.T) {
 		}
 	}
 }
+
+// A match may not reach into the last five bytes of the room that a block has.
+func TestLenientLZ4KeepsTheLastLiterals(t *testing.T) {
+	for match, want := range map[int]int{25: 32, 26: 32, 27: -1} {
+		// one literal, its repetition, and literals up to the end of 32 bytes
+		src := []byte{0x1f, 'a', 1, 0, byte(match - 19), byte(31-match) << 4}
+		src = append(src, "bcdefgh"[:31-match]...)
+		if got := lz4Lenient(make([]byte, 32), src); got != want {
+			t.Errorf("a match of %d: %d, want %d", match, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"kseg/format"
@@ -74,6 +75,47 @@ func TestOddMessagesInsideAWrapper(t *testing.T) {
 		want := map[string]int{"two magics": 2, "torn": 1}[name]
 		if len(sizes) != want || sizes[want-1] != [2]int32{-1, 10} || r.Err() == nil || !r.Unnoticed(true) {
 			t.Errorf("%s: %v, %v", name, sizes, r.Err())
+		}
+	}
+}
+
+// Offsets inside a wrapper of magic 1 are counted from that of its first message, unless the wrapper's is 0, as that of
+// a producer which leaves them to the broker; those inside one of magic 0 are taken as they are.
+func TestOffsetsInsideAWrapper(t *testing.T) {
+	for _, c := range []struct {
+		magic   byte
+		wrapper int64
+		inner   []int64
+		want    []int64 // nil: an error
+	}{
+		{1, 9, []int64{0, 1, 2}, []int64{7, 8, 9}},
+		{1, 2, []int64{0, 1, 2}, []int64{0, 1, 2}},
+		{1, 0, []int64{0, 1, 2}, []int64{0, 1, 2}},
+		{1, 1, []int64{0, 1, 2}, nil},
+		{0, 9, []int64{3, 4}, []int64{3, 4}},
+		{0, 1, []int64{3, 4}, []int64{3, 4}},
+	} {
+		var inner []byte
+		for _, offset := range c.inner {
+			inner = legacyMessage(inner, offset, c.magic, 0, []byte("value"))
+		}
+		var compressor format.Compressor
+		body, err := compressor.Compress(format.CodecGzip, inner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := format.DecodeBatch(legacyMessage(nil, c.wrapper, c.magic, byte(format.CodecGzip), body), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := format.NewRecordReader(1<<20, nil)
+		r.Reset(&b)
+		var got []int64
+		for rec := (format.Record{}); r.Next(&rec); {
+			got = append(got, rec.Offset)
+		}
+		if !slices.Equal(got, c.want) || (r.Err() == nil) != (c.want != nil) {
+			t.Errorf("magic %d, wrapper %d, inner %v: %v, %v; want %v", c.magic, c.wrapper, c.inner, got, r.Err(), c.want)
 		}
 	}
 }

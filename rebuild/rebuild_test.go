@@ -629,3 +629,32 @@ func TestRebuildInterrupted(t *testing.T) {
 		t.Errorf("%d segments, %v", segments, err)
 	}
 }
+
+// After a cut a broker takes a snapshot where the log ends then, though no segment begins there. The later segments,
+// which it deletes, are rebuilt all the same.
+func TestSnapshotAfterACut(t *testing.T) {
+	for _, c := range []struct {
+		recipe string
+		want   []string
+	}{
+		{"payload-flip", []string{"00000000000000000032.snapshot", "00000000000000000044.snapshot",
+			"00000000000000000096.snapshot", "00000000000000000120.snapshot"}},
+		{"torn-last-batch", []string{"00000000000000000032.snapshot", "00000000000000000064.snapshot",
+			"00000000000000000096.snapshot", "00000000000000000116.snapshot"}},
+	} {
+		src, dir := fixture.Damaged(t, c.recipe), t.TempDir()
+		if _, _, err := rebuildInto(t, Options{Dir: dir, Interval: new(int64(512)), Snapshots: true}, src); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for name := range files(t, filepath.Join(dir, filepath.Base(src))) {
+			if strings.HasSuffix(name, ".snapshot") {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.recipe, got, c.want)
+		}
+	}
+}

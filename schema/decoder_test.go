@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,20 @@ func unhex(s string) []byte {
 		panic(err)
 	}
 	return b
+}
+
+// Kafka's reader takes up to 10,000 tagged fields.
+func TestMostTaggedFields(t *testing.T) {
+	const record = "01 03 02 00000005 dbde9ad717d14a41a7d95e9900225a11 01 01 01 01 00000001 00000007 00000009 01"
+	for n, ok := range map[uint64]bool{9999: true, 10000: true, 10001: false} {
+		value := binary.AppendUvarint(unhex(record), n)
+		for range n {
+			value = append(value, 100, 0) // a tag that nobody knows, of no bytes
+		}
+		if r := NewDecoder().Decode(Metadata, nil, value); (r.Err == nil) != ok {
+			t.Errorf("%d tagged fields: %v", n, r.Err)
+		}
+	}
 }
 
 // The example of a PartitionRecord, and one with the tags of version 2 out of order and an unknown one.
