@@ -70,7 +70,6 @@ func (e *epochs) write(changed bool) {
 	if !changed {
 		return
 	}
-	e.l.opens(epochsTemporary)
 	raw := e.entries.AppendFile(nil)
 	e.l.dir.create(epochsName, raw, int64(len(raw)))
 	e.l.dir.remove(epochsTemporary) // by way of which it is written
