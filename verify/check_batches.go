@@ -323,6 +323,21 @@ func (p *partition) tornTail(seg *segment, data []byte, h *format.Hole, f *Findi
 	case p.shutdown == cleanShutdown:
 		f.Severity = Damage
 		f.Message += "; the broker stopped cleanly, so no crash explains it"
+	default:
+		p.promised(f, h.Expected)
+	}
+}
+
+// promised makes damage of an end that a crash left, if records were committed after it, or on the disk.
+func (p *partition) promised(f *Finding, end int64) {
+	for _, kind := range []format.Kind{format.KindReplicationOffsetCheckpoint, format.KindRecoveryPointCheckpoint} {
+		if _, e, ok := p.entry(kind); ok && end >= 0 && e.Offset > end {
+			f.Severity = Damage
+			f.Message += fmt.Sprintf("; by the %s all below offset %d was there, so that %s gone", kind.Info().Name, e.Offset,
+				plural(e.Offset-end, "offset is", "offsets are"))
+			f.LastOffset = max(f.LastOffset, e.Offset-1)
+			return
+		}
 	}
 }
 
@@ -345,6 +360,7 @@ func (p *partition) zeroTail(seg *segment, size int64, h *format.Hole, f *Findin
 		if p.endOf(seg) > h.Expected && h.Expected >= 0 {
 			f.Severity = p.lost(h.Expected) // a snapshot knows what was there
 		}
+		p.promised(f, h.Expected)
 	}
 }
 

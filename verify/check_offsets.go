@@ -357,7 +357,7 @@ func (o *offsetOrder) settleBack(c placed, next *placed) {
 		o.high = c.base
 		o.accept(c)
 	default:
-		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: min(c.base, want),
+		o.stretch = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: max(0, min(c.base, want)),
 			until:    max(c.next, want+c.length()),
 			Message:  fmt.Sprintf("offsets go back from %d to %d", want-1, c.base),
 			Evidence: []Evidence{{"base offset", itoa(want) + " or more", itoa(c.base)}},
@@ -408,7 +408,7 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	}
 	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want,
 		want+c.length()-1),
-		from: min(want, c.base), until: max(want+c.length(), c.next),
+		from: max(0, min(want, c.base)), until: max(want+c.length(), c.next),
 		Message: fmt.Sprintf("the base offset is %d, but what comes before and after leaves just %d–%d for these "+
 			"records; the checksum leaves "+
 			"out this field", c.base, want, want+c.length()-1),
@@ -440,6 +440,10 @@ func (o *offsetOrder) gap(want int64, b placed) {
 		}
 	}
 	f.FirstOffset, f.LastOffset = want, b.base-1
+	if short == nil && o.started && o.prev.seg != b.seg && o.emptied == nil {
+		end := &o.prev
+		f.Related = append(f.Related, end.seg.place(end.pos+end.size, 0, want, b.base-1))
+	}
 	if short == nil && o.p.perhapsCompacted(want) {
 		f.Severity = Warning
 		f.Message += ", but no key comes twice before, as in a compacted topic"

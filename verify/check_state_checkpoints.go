@@ -2,6 +2,8 @@ package verify
 
 import (
 	"fmt"
+	"math/bits"
+	"path/filepath"
 	"slices"
 
 	"kseg/format"
@@ -78,11 +80,13 @@ func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicP
 		l.found(unreadable(c))
 		return
 	}
-	if finding, odd := oddCheckpointFile(c.File.Rel, c); odd {
+	if finding, odd := oddCheckpointFile(c.File.Rel, c); odd &&
+		(len(finding.Evidence) == 0 || !l.driver.named[filepath.Join(l.dir.Display, c.File.Rel)]) {
 		l.found(finding)
 	}
 	for _, e := range c.Content.Entries {
-		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] {
+		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] &&
+			!l.driver.dirState(l.dir).spokenFor[lineOf{c.File.Rel, e.Pos}] {
 			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
 				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the "+
 					"next time",
@@ -121,13 +125,50 @@ func (p *partition) line(kind format.Kind) (checkpointLine, bool) {
 	}
 	always := kind == format.KindRecoveryPointCheckpoint || kind == format.KindReplicationOffsetCheckpoint
 	if c != nil && always && p.shutdown == cleanShutdown && p.whole() {
-		p.found(nil, Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1),
-			logPos: -1,
-			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then "+
-				"takes 0",
-				p.dir.Topic, p.dir.Partition)})
+		f := Finding{Code: "checkpoint-partition-missing", Place: inFile(p.parentFile(c.File), -1, -1), logPos: -1,
+			Message: fmt.Sprintf("%s-%d is not listed, though a broker lists every partition when it stops; it then takes 0",
+				p.dir.Topic, p.dir.Partition)}
+		if e, ok := p.misspelled(c); ok {
+			f.Pos, f.Len = e.Pos, e.Len
+			f.Message += fmt.Sprintf("; one bit more or less, and the line of %s-%d is its", e.Topic, e.Partition)
+		}
+		p.found(nil, f)
 	}
 	return checkpointLine{}, false
+}
+
+// mostMisspelled bounds for how many partitions of a log directory a line is looked for that may be theirs.
+const mostMisspelled = 100
+
+// misspelled is the line of a checkpoint that is the partition's but for one bit, and of no partition that is there. It
+// is spoken for then.
+func (p *partition) misspelled(c *state.Checkpoint) (format.OffsetCheckpointEntry, bool) {
+	s := p.driver.dirState(p.dir.Parent)
+	if s.spelled++; s.spelled > mostMisspelled {
+		return format.OffsetCheckpointEntry{}, false
+	}
+	name := fmt.Sprintf("%s %d", p.dir.Topic, p.dir.Partition)
+	for _, e := range c.Content.Entries {
+		other := fmt.Sprintf("%s %d", e.Topic, e.Partition)
+		if !oneBit(name, other) || slices.Contains(p.dir.Parent.Subdirs, fmt.Sprintf("%s-%d", e.Topic, e.Partition)) {
+			continue
+		}
+		if s.spokenFor == nil {
+			s.spokenFor = map[lineOf]bool{}
+		}
+		s.spokenFor[lineOf{c.File.Rel, e.Pos}] = true
+		return e, true
+	}
+	return format.OffsetCheckpointEntry{}, false
+}
+
+// oneBit reports whether two texts differ in one bit.
+func oneBit(a, b string) bool {
+	n := 0
+	for i := 0; len(a) == len(b) && i < len(a) && n < 2; i++ {
+		n += bits.OnesCount8(a[i] ^ b[i])
+	}
+	return n == 1
 }
 
 // madeAfter reports whether the partition is younger than a checkpoint: then the line is of a topic of the same name,

@@ -246,7 +246,9 @@ func lookAtMetaProperties(l *logDir) {
 	case f == nil:
 		lackOfProperties(l)
 	case s.MetaRaw != nil:
-		if finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr); odd {
+		finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr)
+		lack := s.lacks()
+		if odd && lack == "" {
 			l.found(finding)
 		}
 		if p, ok := s.Meta.Get("directory.id"); ok && s.Meta.HasDirectoryID && broker.ReservedID(s.Meta.DirectoryID) {
@@ -254,10 +256,12 @@ func lookAtMetaProperties(l *logDir) {
 				Message:  "the directory id is one that Kafka keeps for itself; a broker does not start with it",
 				Evidence: []Evidence{{"directory id", "none of the first hundred", s.Meta.DirectoryID.String()}}})
 		}
-		if lack := s.lacks(); lack != "" {
-			l.found(Finding{Code: "meta-properties-unreadable", Place: inFile(f.Rel, -1, -1), logPos: -1,
-				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log "+
-					"directories of the "+
+		if lack != "" {
+			if !odd {
+				finding.Place = inFile(f.Rel, -1, -1)
+			}
+			l.found(Finding{Code: "meta-properties-unreadable", Place: finding.Place, logPos: -1,
+				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the "+
 					"broker have it", lack)})
 		}
 	}

@@ -91,6 +91,9 @@ var propertyKeys = map[string]bool{"version": true, "cluster.id": true, "node.id
 // oddProperties says whether a meta.properties has what Kafka does not write. Its comments and the order of its lines
 // mean nothing.
 func oddProperties(file string, raw []byte, m *format.MetaProperties) (Finding, bool) {
+	if len(m.Properties) == 0 {
+		return oddPlace(file, 0, int64(len(raw)), "there is no property in it"), true
+	}
 	seen := map[string]bool{}
 	for _, p := range m.Properties {
 		line := raw[p.Pos : p.Pos+p.Len]

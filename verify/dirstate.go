@@ -16,6 +16,15 @@ type dirState struct {
 	*state.Dir
 	// withID and withEpochs are partitions in use that have a partition.metadata and a leader-epoch-checkpoint.
 	withID, withEpochs int
+	// spokenFor are lines of checkpoints that are named in a finding about a partition, spelled how many were looked for.
+	spokenFor map[lineOf]bool
+	spelled   int
+}
+
+// lineOf is a line of a file.
+type lineOf struct {
+	file string
+	pos  int64
 }
 
 // dirState reads the state files of a log directory, the first time that it is asked for it.

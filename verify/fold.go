@@ -267,7 +267,8 @@ func standsAfter(cause, effect *Finding) bool {
 
 // sameHeader: a base offset that is wrong breaks more than one rule.
 func sameHeader(cause, effect *Finding) bool {
-	return cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow") &&
+	return cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow" ||
+		cause.Code == "offset-order") &&
 		(traits[effect.Code]&moves != 0 || effect.Code == "batch-header")
 }
 
@@ -278,7 +279,8 @@ func explainsInSegment(cause, effect *Finding) bool {
 	index := of&(ofIndex|ofTime) != 0
 	switch {
 	case effect.Code == "log-end-missing" && by&moves != 0:
-		return cause.Code == "segment-name" || from >= 0 && from <= effect.FirstOffset && to+1 >= effect.FirstOffset
+		return cause.Code == "segment-name" || cause.File == effect.File && cause.Pos+cause.Len == effect.Pos || from >= 0 &&
+			from <= effect.FirstOffset && to+1 >= effect.FirstOffset
 	case effect.Code == "index-missing":
 		return false // nothing in a log takes its index away
 	case index && (by&moves != 0 || cause.moved):
@@ -334,8 +336,11 @@ func explainsState(cause, effect *Finding) bool {
 	moved := traits[cause.Code]&moves != 0
 	overlap := cause.FirstOffset >= 0 && cause.FirstOffset <= effect.LastOffset && effect.FirstOffset <= cause.LastOffset
 	switch effect.Code {
+	case "state-file-odd":
+		return cause.Code != effect.Code && cause.File == effect.File
 	case "leader-epoch-contradiction":
-		return (cause.Code == "leader-epoch-order" || moved) && cause.File == effect.File && cause.Pos == effect.Pos ||
+		return cause.Code == "leader-epoch-beyond-end" && cause.File == effect.File || (cause.Code == "leader-epoch-order" ||
+			moved) && cause.File == effect.File && cause.Pos == effect.Pos ||
 			moved && slices.ContainsFunc(effect.Related, func(place Place) bool {
 				return place.File == cause.File &&
 					place.Pos == cause.Pos

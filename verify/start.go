@@ -123,6 +123,7 @@ func (p *partition) judgeByStart(found []*Finding) {
 	}
 	if !runs && p.dir.Suffix != "delete" {
 		p.tellLoss(found, s)
+		p.noteLoss(s)
 	}
 }
 

@@ -150,7 +150,8 @@ func (c *trial) writeState(t testing.TB, base string) {
 	}
 	files := map[string][]byte{recoveryFile: line(c.recoveryPoint), watermarkFile: line(c.watermark),
 		"log-start-offset-checkpoint": []byte("0\n0\n"), "cleaner-offset-checkpoint": []byte("0\n0\n"),
-		"meta.properties": []byte("version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\n")}
+		"meta.properties": []byte("version=1\nnode.id=1\ncluster.id=AABrc2VnAAAAAAAAAAAAAQ\n" +
+			"directory.id=cOfP_cR_hDC40WnKuljcbA\n")}
 	for _, name := range []string{"log-start-offset-checkpoint", "cleaner-offset-checkpoint"} {
 		if raw, err := os.ReadFile(filepath.Join(fixture.Root(t), "logdirs", path.Dir(base), name)); err == nil {
 			for entry := range strings.Lines(string(raw)) {

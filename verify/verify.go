@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -133,9 +134,10 @@ type driver struct {
 	topics     map[topicKey]*topicIDs // nil: not read yet
 	cluster    *state.Cluster         // nil: not read yet
 	toldUnread map[string]bool        // the sentences of summary.NotRead
+	named      map[string]bool        // state files of log directories that findings about partitions are in
 	starts     starts
 	damaged    []string // what damage was found in, as the user would name it
-	incomplete map[*logdir.LogDir][]incompleteCopy
+	copies     map[*logdir.LogDir]*copyOf
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could
@@ -146,7 +148,8 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	d := &driver{ctx: ctx, opts: &opts, checks: enabled(&opts), severities: map[string]Severity{},
 		summary: Summary{Level: opts.Level},
 		set:     set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{},
-		incomplete: map[*logdir.LogDir][]incompleteCopy{}}
+		named:  map[string]bool{},
+		copies: map[*logdir.LogDir]*copyOf{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
@@ -223,6 +226,11 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	}
 	d.guarded(p.dir.Display, func() { p.judgeByStart(found) })
 	d.noteCopy(p, found)
+	for _, f := range found {
+		if p.dir.Parent != nil && filepath.Dir(f.File) == "." {
+			d.named[f.Shown] = true
+		}
+	}
 	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
 	return d.emitAll(found)
 }
