@@ -197,3 +197,39 @@ func recipeBase(t *testing.T, name string) string {
 	}
 	return r.Base
 }
+
+// What lies above the last offset that the offset map takes is not cleaned, from that offset on; a delete horizon is
+// told of a tombstone that stays, and of no other.
+func TestTheLifeOfAKeyAboveTheOffsetMap(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t-0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var log []byte
+	for i, key := range []string{"a", "a", "b", "c", "a"} {
+		r := fixture.Record{Offset: int64(i), TimestampMs: nowMs - 1000, Key: []byte(key)} // tombstones
+		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{r}})
+	}
+	for base, content := range map[int64][]byte{0: log, 5: nil} {
+		if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, format.KindLog)), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string][]Fate{"a": {FateSuperseded, FateKept, FateAbove}, "b": {FateKept},
+		"c": {FateAbove}} {
+		r := report(t, dir, Options{Key: []byte(key), DedupeBytes: 80})
+		if r.Round == nil || r.Round.EndOffset != 3 {
+			t.Fatalf("%s: %+v", key, r.Round)
+		}
+		var got []Fate
+		for _, k := range r.Life {
+			got = append(got, k.Fate)
+			if (k.HorizonMs != nil) != (k.Fate == FateKept) {
+				t.Errorf("%s at %d, %s: delete horizon %v", key, k.Offset, k.Fate, k.HorizonMs)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", key, got, want)
+		}
+	}
+}

@@ -484,3 +484,33 @@ func TestUncleanElection(t *testing.T) {
 		}
 	}
 }
+
+// Leader epochs differ only where both copies have one.
+func TestUnknownEpochsDoNotDiffer(t *testing.T) {
+	records := logOf(30, 1000)
+	for _, c := range []struct {
+		a, b   int32
+		differ bool
+	}{{2, 3, true}, {3, 3, false}, {3, -1, false}, {-1, 3, false}, {-1, -1, false}} {
+		a, b := write(t, records, 6, 5, c.a, format.CodecNone), write(t, records, 6, 5, c.b, format.CodecNone)
+		if got := compareDirs(t, a, b); got.EpochsDiffer != c.differ {
+			t.Errorf("epochs %d and %d: %v", c.a, c.b, got.EpochsDiffer)
+		}
+	}
+}
+
+// What a damaged batch held is in doubt, from its first offset to its last, and nothing else.
+func TestDoubtIsOfTheDamagedBatch(t *testing.T) {
+	healthy, damaged := fixture.Dir(t, "4.4.0/damage-base/plain/orders-0"), fixture.Damaged(t, "payload-flip")
+	for _, got := range []*Comparison{compareDirs(t, healthy, damaged), swapped(compareDirs(t, damaged, healthy))} {
+		if got.B.Doubtful != 4 || got.B.Missing != 0 || got.A.Doubtful != 0 || got.A.Missing != 0 || got.Same != 116 {
+			t.Errorf("%d and %d in doubt, %d and %d missing, %d the same", got.A.Doubtful, got.B.Doubtful, got.A.Missing,
+				got.B.Missing, got.Same)
+		}
+	}
+}
+
+func swapped(c *Comparison) *Comparison {
+	c.A, c.B = c.B, c.A
+	return c
+}

@@ -97,6 +97,10 @@ func legacyMessage(dst []byte, offset int64, magic, attributes byte, value []byt
 	return append(binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(body)), body...)
 }
 
+func addInt32(raw []byte, n int32) {
+	binary.BigEndian.PutUint32(raw, uint32(int32(binary.BigEndian.Uint32(raw))+n))
+}
+
 // A codec stores what it cannot compress, so that a torn wrapper holds intact messages. It is a torn tail all the same,
 // wherever the file is cut; but what follows a wrapper of which a piece is missing is found.
 func TestTornWrapperOfStoredMessages(t *testing.T) {
@@ -122,6 +126,16 @@ func TestTornWrapperOfStoredMessages(t *testing.T) {
 			s.Next()
 			if !s.Next() || s.Hole() == nil || s.Hole().Kind != format.TornTail || s.Hole().Pos != int64(whole) || s.Next() {
 				t.Fatalf("magic %d cut to %d bytes: %+v", magic, cut, s.Hole())
+			}
+		}
+		// If the two lengths of the message do not agree it is no torn wrapper, and what is found stands for itself; with
+		// magic 1 the offsets inside are too low for that.
+		for _, off := range []int32{-1, 1} {
+			odd := slices.Clone(log[:len(log)-1])
+			addInt32(odd[whole+22+8*int(magic):], off)
+			if s := format.NewScanner(odd, 0, 0); !s.Next() || !s.Next() || s.Hole() == nil ||
+				s.Hole().Next >= 0 != (magic == 0) {
+				t.Errorf("magic %d, a value of %d more bytes: %+v", magic, off, s.Hole())
 			}
 		}
 		after := legacyMessage(slices.Clone(log[:len(log)-300]), 8, magic, 0, nil)

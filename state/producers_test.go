@@ -273,3 +273,30 @@ func TestProducersOfRandomLogs(t *testing.T) {
 		compareProducers(t, q.line(), want[i], q.load(t))
 	}
 }
+
+// A transaction holds the last stable offset until its marker is replicated: lies below the high watermark.
+func TestMarkersAtTheHighWatermark(t *testing.T) {
+	key, value := fixture.Marker(false, 0)
+	var log []byte
+	for _, p := range []fixture.Produced{{Offset: 0, Records: 2, ID: 7, Transactional: true},
+		{Offset: 2, Records: 1, ID: 7, Sequence: -1, Transactional: true, Control: true, Key: key, Value: value},
+		{Offset: 3, Records: 1, ID: 8}} {
+		log = p.Append(log)
+	}
+	dir := filepath.Join(t.TempDir(), "marked-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"00000000000000000000.log": log, "00000000000000000000.index": nil,
+		"00000000000000000000.timeindex": nil} { // without an index the log would be recovered
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for mark, stable := range map[int64]int64{0: 0, 1: 0, 2: 0, 3: 3, 4: 4} {
+		p := question{dir: dir, mark: &mark}.load(t)
+		if p.LastStable != stable || p.HighWatermark != mark {
+			t.Errorf("high watermark %d: last stable offset %d of %d, want %d", mark, p.LastStable, p.HighWatermark, stable)
+		}
+	}
+}
