@@ -30,6 +30,7 @@ type Fate int
 // The fates, worst first.
 const (
 	Emptied   Fate = iota // nobody else is known to have the records
+	Uncopied              // so are most of the log directory: it looks like a copy of a part, or like a new disk
 	NotMade               // while its log directory is offline, or one that may be it
 	Refetched             // another broker is the leader
 	New                   // there may have been none yet: it is in its first leader epoch, and in no checkpoint
@@ -69,14 +70,30 @@ func (b *Start) Absent() []Absent {
 		}
 		gone = append(gone, a)
 	}
+	b.judgeCopies(gone)
 	slices.SortFunc(gone, func(x, y Absent) int {
 		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
 	})
 	return gone
 }
 
-// Placed is how many partitions the metadata place in a log directory.
-func (b *Start) Placed(dir *DirStart) int {
+// judgeCopies tells directories of which most is gone, as in a copy of a part, from those that have lost a few.
+func (b *Start) judgeCopies(gone []Absent) {
+	emptied := map[*DirStart]int{}
+	for _, a := range gone {
+		if a.Fate == Emptied {
+			emptied[a.Dir]++
+		}
+	}
+	for i := range gone {
+		if a := &gone[i]; a.Fate == Emptied && a.Dir != nil && 2*emptied[a.Dir] > b.placed(a.Dir) {
+			a.Fate = Uncopied
+		}
+	}
+}
+
+// placed is how many partitions the metadata place in a log directory.
+func (b *Start) placed(dir *DirStart) int {
 	n := 0
 	for r := range b.image.Replicas(*b.node) {
 		if r.Directory == dir.State.Meta.DirectoryID {

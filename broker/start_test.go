@@ -459,7 +459,14 @@ func TestAbsent(t *testing.T) {
 	write(t, root, "data2/cleaner-offset-checkpoint", "0\nx\n")
 	expect("another directory is offline", gone, data1, data2, meta)
 	write(t, root, "data1/cleaner-offset-checkpoint", "0\nx\n")
-	expect("its directory is offline", "prices-0 1 recovery-point-offset-checkpoint", data1, data2, meta)
+	expect("its directory is offline", "prices-0 2 recovery-point-offset-checkpoint", data1, data2, meta)
+	remove(t, root, "data1/cleaner-offset-checkpoint")
+	for _, name := range []string{"__consumer_offsets-0", "a.b_c-d-0", "inventory-0"} {
+		remove(t, root, "data1/"+name)
+	}
+	if got := absent(data1, meta); !strings.HasPrefix(got, "__consumer_offsets-0 1 ") || strings.Contains(got, " 0 ") {
+		t.Errorf("most is gone, as in a copy of a part: %s", got)
+	}
 }
 
 // TestPaddedTimeIndex: after a clean stop zeros after the entries of the active segment's time index are entries too.

@@ -123,6 +123,7 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 // fates are what becomes of partitions without a directory.
 var fates = map[broker.Fate]string{
 	broker.Emptied:   "begin anew, empty",
+	broker.Uncopied:  "begin anew, empty, unless this is a copy of only some partitions",
 	broker.NotMade:   "are not made while a log directory is offline, which may have them",
 	broker.Refetched: "come again from their leaders, other brokers",
 	broker.New:       "are new: no checkpoint lists them yet",
@@ -398,7 +399,7 @@ func Summary(all []*Broker) string {
 			said = " loaded, and nothing is cut; whether they keep their place is not known"
 		}
 		for _, a := range b.Absent {
-			if a.Fate == broker.Emptied {
+			if a.Fate <= broker.Uncopied {
 				absent++
 			}
 		}

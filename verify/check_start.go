@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,13 +162,12 @@ func (o *operands) absentPartitions(b *broker.Start) {
 		switch k.fate {
 		case broker.Emptied:
 			f.Message += "a broker makes each anew, empty"
-			if placed := placedIn(b, k.dir); 2*len(names[k]) > placed {
-				f.Severity = Note
-				if len(names[k]) == placed {
-					f.Severity = Warning
-				}
-				f.Message += ", unless this is a copy of only some of them"
+		case broker.Uncopied:
+			f.Severity = Note
+			if !hasAny(k.dir) {
+				f.Severity = Warning
 			}
+			f.Message += "a broker makes each anew, empty, unless this is a copy of only some of them"
 		case broker.Refetched:
 			f.Severity = Warning
 			f.Message += "the records come again from the leader, another broker"
@@ -184,12 +182,9 @@ func (o *operands) absentPartitions(b *broker.Start) {
 	}
 }
 
-// placedIn is how many partitions the metadata place in a log directory; without one it has no bound.
-func placedIn(b *broker.Start, dir *broker.DirStart) int {
-	if dir == nil {
-		return math.MaxInt
-	}
-	return b.Placed(dir)
+// hasAny reports whether a log directory has a partition other than the metadata log.
+func hasAny(dir *broker.DirStart) bool {
+	return slices.ContainsFunc(dir.Dir.Partitions, func(p *logdir.Partition) bool { return !p.IsClusterMetadata() })
 }
 
 func hasDirectory(b *broker.Start, name string) bool {
