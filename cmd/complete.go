@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kseg/logdir"
+	"kseg/state"
 	"kseg/verify"
 )
 
@@ -34,6 +36,15 @@ func (env *Env) flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	switch f.Name {
 	case "ignore":
 		return cobra.FixedCompletions(codeNames(), cobra.ShellCompDirectiveNoFileComp)
+	case "key-decoder-class", "value-decoder-class":
+		return cobra.FixedCompletions([]string{"String", "Integer", "Long", "Default", "ByteArray"},
+			cobra.ShellCompDirectiveNoFileComp)
+	case "topic-config":
+		var keys []string
+		for _, key := range state.TopicConfigKeys() {
+			keys = append(keys, key+"=")
+		}
+		return cobra.FixedCompletions(keys, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	case "topic", "exclude", "partition", "segment":
 		return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			args, _ = env.operands(c, args)
@@ -77,9 +88,35 @@ func operandValues(args []string, flag string) []string {
 	return slices.Sorted(maps.Keys(values))
 }
 
+// plainBash goes after cobra's script, which without the package bash-completion has no words to complete.
+const plainBash = `
+eval "__kseg_with_package() $(declare -f __kseg_init_completion | tail -n +2)"
+__kseg_init_completion() {
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        __kseg_with_package "$@"
+        return
+    fi
+    local line=${COMP_LINE:0:COMP_POINT}
+    COMPREPLY=()
+    read -ra words <<<"$line"
+    if [[ $line == *[[:space:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword - 1]}
+}
+`
+
 func newCompletionCommand(env *Env) *cobra.Command {
 	shells := map[string]func(root *cobra.Command) error{
-		"bash":       func(root *cobra.Command) error { return root.GenBashCompletionV2(env.Stdout, true) },
+		"bash": func(root *cobra.Command) error {
+			err := root.GenBashCompletionV2(env.Stdout, true)
+			if err == nil {
+				_, err = io.WriteString(env.Stdout, plainBash)
+			}
+			return err
+		},
 		"fish":       func(root *cobra.Command) error { return root.GenFishCompletion(env.Stdout, true) },
 		"powershell": func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(env.Stdout) },
 		"zsh":        func(root *cobra.Command) error { return root.GenZshCompletion(env.Stdout) },
