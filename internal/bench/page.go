@@ -41,11 +41,21 @@ user waits for both.
 | date, commit | %s, %s |
 | processor | %s, %d cores |
 | system | %s/%s, %s |
+| load | %s |
 | Kafka | %s |
 
 `, b.runs, time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), cpu, cores,
-		runtime.GOOS, runtime.GOARCH, runtime.Version(), java)
+		runtime.GOOS, runtime.GOARCH, runtime.Version(), load(), java)
 	return nil
+}
+
+// load is how many programs were at work, as the system tells it: a quiet machine has less than one.
+func load() string {
+	average, _ := os.ReadFile("/proc/loadavg")
+	if one, _, ok := strings.Cut(string(average), " "); ok {
+		return one + " before it began"
+	}
+	return "not known"
 }
 
 // machine is the processor, as the system names it.
