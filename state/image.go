@@ -4,6 +4,10 @@
 // broker and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below
 // offset N amount to. ReadImage folds the newest complete snapshot and the records after it into an Image, FoldImage
 // those up to any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
+//
+// Groups, transactions and the segments in remote storage are folded from the internal topics likewise (ReadRemoteLog,
+// ReadCoordinators). Dir holds the small files of a log directory: checkpoints, meta.properties, the clean-shutdown
+// marker.
 package state
 
 import (
