@@ -1,14 +1,13 @@
 package broker
 
 import (
-	"context"
-	"sync"
+	"slices"
 
 	"kseg/format"
 	"kseg/walk"
 )
 
-// looked is a batch with what can be said of it by itself. Raw is the mapping, which need not be touched any more.
+// looked is a batch with what can be said of it by itself.
 type looked struct {
 	format.Batch
 	valid   bool
@@ -33,111 +32,66 @@ type looker struct {
 	buf     []byte
 }
 
-// stretch is a run of whole batches of a segment.
-type stretch struct {
-	seg      *CleanerSegment
-	from, to int64
-}
-
-// runBytes is about how many bytes a run has: few enough that they stay in the processor's cache.
-const runBytes = 512 << 10
-
-// cut finds the runs of a segment from a position on by hopping from header to header. Where a header leads nowhere the
-// last one has all the rest.
-func cut(seg *CleanerSegment, data []byte, start int64) []stretch {
-	var runs []stretch
-	size := int64(len(data))
-	for from := start; from < size; {
-		to := from
-		for to < size && to-from < runBytes {
-			n, err := format.EntrySize(data, to)
-			if err != nil {
-				n = size - to
-			}
-			to += n
-		}
-		runs = append(runs, stretch{seg, from, to})
-		from = to
-	}
-	return runs
-}
-
-// runResult is what became of a run: its batches, and what ended them early.
+// runResult is what a worker finds in a run: its batches, and what ends them early.
 type runResult struct {
 	batches []looked
 	keys    []keyOffset
-	bytes   int64
 	err     error
 }
 
-var results = sync.Pool{New: func() any { return &runResult{} }}
-
 // eachLooked looks at the batches of a segment from a position on, with so many workers, and hands them to fold in
-// order.
+// order, up to the first at which the cleaner's reader fails (ByteBufferLogInputStream).
 func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *looker, b *looked, r *runResult),
 	fold func(b *looked) error) error {
-	return seg.Log.View(func(data []byte) error {
-		ctx, cancel := context.WithCancel(c.ctx)
-		defer cancel()
-		newWorker := func() func(stretch) *runResult {
-			l := &looker{records: format.NewRecordReader(c.Settings.MaxBatchBytes, nil), filter: c.filter}
-			l.filter.records = l.records
-			return func(r stretch) *runResult { return l.run(r, look) }
+	log := &walk.Log{File: seg.Log, Base: seg.Base, From: start, Stop: func(_ *format.Batch, h *format.Hole) bool {
+		return h != nil && h.Kind != format.Unreadable
+	}}
+	end := start
+	options := walk.Options{Jobs: c.Jobs, Trust: format.TrustBlindly}
+	return walk.Fold(c.ctx, slices.Values([]*walk.Log{log}), options, func(gate format.Gate) walk.Look[runResult] {
+		l := &looker{records: format.NewRecordReader(c.Settings.MaxBatchBytes, gate), filter: c.filter}
+		l.filter.records = l.records
+		return func(r *walk.Run[runResult]) error {
+			l.run(seg, r, look)
+			return nil
 		}
-		runs, jobs := cut(seg, data, start), max(c.Jobs, 1)
-		if len(runs) < 4 {
-			jobs = 1
+	}, func(r *walk.Run[runResult]) error {
+		for i := range r.Result.batches {
+			b := &r.Result.batches[i]
+			if err := fold(b); err != nil {
+				return err
+			}
+			end = b.End()
 		}
-		for res := range walk.Ordered(ctx, runs, jobs, newWorker) {
-			for i := range res.batches {
-				if err := fold(&res.batches[i]); err != nil {
-					return err
-				}
-			}
-			if res.err != nil {
-				return res.err
-			}
-			if c.Progress != nil {
-				c.Progress(res.bytes)
-			}
-			results.Put(res)
+		if c.Progress != nil {
+			c.Progress(r.To - r.From)
 		}
-		return c.ctx.Err()
+		if r.Result.err == nil && r.Last && end < int64(len(r.Data)) {
+			return stopAt(seg, end, decodeStrictly(&format.Batch{}, r.Data, end))
+		}
+		return r.Result.err
 	})
 }
 
-// run reads a run into memory, which is cheaper than mapping its pages, and looks at its batches.
-func (l *looker) run(r stretch, look func(l *looker, b *looked, res *runResult)) *runResult {
-	res := results.Get().(*runResult)
-	res.batches, res.keys, res.bytes = res.batches[:0], res.keys[:0], r.to-r.from
-	res.err = r.seg.Log.View(func(data []byte) error {
-		bytes := data[r.from:r.to]
-		if r.to-r.from <= 4*runBytes {
-			if int64(cap(l.buf)) < r.to-r.from {
-				l.buf = make([]byte, r.to-r.from)
-			}
-			bytes = l.buf[:r.to-r.from]
-			if err := r.seg.Log.Read(bytes, r.from); err != nil {
-				return err
-			}
+// run looks at the batches of a run, up to bytes that cannot be read.
+func (l *looker) run(seg *CleanerSegment, r *walk.Run[runResult], look func(l *looker, b *looked, res *runResult)) {
+	res := &r.Result
+	res.batches, res.keys, res.err = res.batches[:0], res.keys[:0], nil
+	until := len(r.Batches)
+	if len(r.Holes) > 0 {
+		until, res.err = r.Holes[0].Before, r.Holes[0].Err
+	}
+	for i := range r.Batches[:until] {
+		if err := strict(&r.Batches[i]); err != nil {
+			res.err = stopAt(seg, r.Batches[i].Pos, err)
+			return
 		}
-		for pos := r.from; pos < r.to; {
-			res.batches = append(res.batches, looked{})
-			b := &res.batches[len(res.batches)-1]
-			if decodeStrictly(&b.Batch, bytes, pos-r.from) != nil {
-				res.batches = res.batches[:len(res.batches)-1]
-				return stopAt(r.seg, pos, decodeStrictly(&format.Batch{}, data, pos))
-			}
-			b.Pos = pos
-			if look(l, b, res); b.Control() {
-				b.typ, b.hasType, b.err = l.controlType(&b.Batch)
-			}
-			pos = b.End()
-			b.Raw = data[b.Pos:pos]
+		res.batches = append(res.batches, looked{Batch: r.Batches[i]})
+		b := &res.batches[i]
+		if look(l, b, res); b.Control() {
+			b.typ, b.hasType, b.err = l.controlType(&b.Batch)
 		}
-		return nil
-	})
-	return res
+	}
 }
 
 // lookKeys collects the records that go into the map.

@@ -156,15 +156,20 @@ func eachBatch(ctx context.Context, seg *CleanerSegment, progress func(bytes int
 
 // decodeStrictly is Batch.Decode with what the reader of a buffer checks besides.
 func decodeStrictly(b *format.Batch, data []byte, pos int64) error {
-	err := b.Decode(data, pos)
-	switch {
-	case err != nil:
+	if err := b.Decode(data, pos); err != nil {
 		return err
+	}
+	return strict(b)
+}
+
+// strict is what the reader of a buffer checks besides.
+func strict(b *format.Batch) error {
+	switch {
 	case b.Magic < 0 || b.Magic > 2:
-		return &format.Error{What: "magic", Pos: pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)),
+		return &format.Error{What: "magic", Pos: b.Pos + 16, Want: "0, 1 or 2", Got: strconv.Itoa(int(b.Magic)),
 			Err: format.ErrValue}
 	case b.Magic == 2 && b.Size() < format.BatchHeaderSize:
-		return &format.Error{What: "batch length", Pos: pos + 8, Want: "at least 49",
+		return &format.Error{What: "batch length", Pos: b.Pos + 8, Want: "at least 49",
 			Got: strconv.FormatInt(b.Size()-format.LogOverhead, 10), Err: format.ErrValue}
 	}
 	return nil
