@@ -55,7 +55,7 @@ const (
 )
 
 // judge is Cleaner.shouldRetainRecord; what is dropped with its whole batch never comes here. supersededBy is the last
-// offset of its key, if that is Superseded.
+// offset of its key, if that is Superseded and the key was looked up.
 func (f *recordFilter) judge(b *format.Batch, rec *filtered) (v Verdict, supersededBy int64) {
 	if rec.offset > f.keys.latest {
 		return Kept, 0
@@ -63,7 +63,12 @@ func (f *recordFilter) judge(b *format.Batch, rec *filtered) (v Verdict, superse
 	if !rec.keyed {
 		return Keyless, 0
 	}
-	found := f.keys.get(rec.key)
+	found := rec.offset
+	if !rec.put {
+		found = f.keys.get(rec.key)
+	} else if !rec.newest {
+		return Superseded, 0
+	}
 	switch {
 	case rec.offset < found:
 		return Superseded, found
@@ -103,27 +108,26 @@ type filtered struct {
 	size          int64
 	key           keyHash
 	keyed, valued bool
+	put, newest   bool // if it was put into the map, the key is not needed
 }
 
 func (f *recordFilter) facts(rec *format.Record) filtered {
-	out := filtered{keptRecord: keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()}, size: rec.Size,
+	return filtered{keptRecord: keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()}, size: rec.Size,
 		keyed: rec.Key != nil, valued: rec.Value != nil}
-	if out.keyed {
-		out.key = f.hasher.hash(rec.Key)
-	}
-	return out
 }
 
 // next reads the next records of a batch, and brings what is known of their keys into the cache. It is false if there
 // are none left.
-func (f *recordFilter) next() bool {
+func (f *recordFilter) next(b *format.Batch) bool {
 	var rec format.Record
 	f.some = f.some[:0]
 	for len(f.some) < mostWarm && f.records.Next(&rec) {
 		f.some = append(f.some, f.facts(&rec))
-	}
-	for i := range f.some {
-		f.warmed += f.keys.warm(f.some[i].key)
+		r := &f.some[len(f.some)-1]
+		if r.put, r.newest = f.keys.puts.of(b, rec.Offset); r.keyed && !r.put && !b.Control() {
+			r.key = f.hasher.hash(rec.Key)
+			f.warmed += f.keys.warm(r.key)
+		}
 	}
 	return len(f.some) > 0
 }
@@ -140,7 +144,7 @@ func (f *recordFilter) look(b *format.Batch) fate {
 	f.kept = f.kept[:0]
 	f.records.Reset(b)
 	all, kept := int64(0), int64(0)
-	for f.next() {
+	for f.next(b) {
 		for i := range f.some {
 			rec := &f.some[i]
 			all += rec.size

@@ -2,7 +2,10 @@ package broker
 
 import (
 	"hash/maphash"
+	"math"
 	"math/bits"
+
+	"kseg/format"
 )
 
 // keyHash stands for a key. Kafka's cleaner takes an MD5; 80 bits of any good hash answer alike.
@@ -20,8 +23,8 @@ func (h keyHasher) hash(key []byte) keyHash {
 	return keyHash{maphash.Bytes(h.a, key), uint16(maphash.Bytes(h.b, key))}
 }
 
-// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap), in 20 to 25 bytes a key: 256 tables
-// by the first byte of the hash, each of which grows by a quarter when it is four fifths full.
+// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap), in 21 to 27 bytes a key: 256 tables
+// by the first byte of the hash, each of which grows by a quarter when it is three quarters full.
 type offsetMap struct {
 	tables [256]offsetTable
 	base   int64 // the lowest offset there can be
@@ -30,6 +33,7 @@ type offsetMap struct {
 	// latest is the offset up to which keys are in the map; -1 before the first.
 	latest int64
 	wide   map[keyHash]int64 // offsets that are too far above base for a slot
+	puts   putOffsets
 }
 
 // offsetTable has slots that are tried one after the other, from that on which the hash leads to.
@@ -47,7 +51,7 @@ const (
 )
 
 func newOffsetMap(most, base int64) *offsetMap {
-	m := &offsetMap{most: most, base: base, latest: -1, wide: map[keyHash]int64{}}
+	m := &offsetMap{most: most, base: base, latest: -1, wide: map[keyHash]int64{}, puts: putOffsets{base: base}}
 	for i := range m.tables {
 		m.tables[i].slots = make([]offsetSlot, 8)
 	}
@@ -102,12 +106,15 @@ func (m *offsetMap) put(key keyHash, offset int64) {
 	t := m.table(key)
 	s := t.find(key)
 	if s.rest == 0 {
-		if t.n++; t.n > len(t.slots)/5*4 {
+		if t.n++; t.n > len(t.slots)/4*3 {
 			t.grow()
 			s = t.find(key)
 		}
 		m.n++
+	} else {
+		m.puts.replace(m.offset(key, s))
 	}
+	m.puts.add(offset)
 	s.hash, s.rest = key.a, uint64(key.b)<<offsetBits
 	if above := uint64(offset-m.base) + 1; above < wideOffset {
 		s.rest |= above
@@ -142,4 +149,69 @@ func (m *offsetMap) each(fn func(key keyHash, offset int64)) {
 			}
 		}
 	}
+}
+
+// putOffsets tells of the first offsets that were put into a map whether a later one has their key, so that the keys of
+// their records need not be looked up: two bits an offset. It knows nothing if offsets do not rise.
+type putOffsets struct {
+	base  int64
+	next  int64 // after the last batch
+	last  int64
+	any   bool
+	words []uint64
+}
+
+// mostPutWords bounds the memory of putOffsets, to 8 MiB.
+const mostPutWords = 1 << 20
+
+// place is the word of an offset, and by how much its bits are shifted; false for one that is above what is known.
+func (p *putOffsets) place(offset int64) (word int, shift uint, ok bool) {
+	above := uint64(offset - p.base)
+	return int(above / 32), uint(above % 32 * 2), above/32 < uint64(len(p.words))
+}
+
+// batch says that the offsets of a batch come next.
+func (p *putOffsets) batch(b *format.Batch) {
+	if b.BaseOffset < p.next || b.LastOffset < b.BaseOffset {
+		p.forget()
+	}
+	p.next = b.NextOffset()
+}
+
+// forget gives up.
+func (p *putOffsets) forget() { p.words, p.last, p.any = nil, math.MaxInt64, true }
+
+// add notes an offset that was put.
+func (p *putOffsets) add(offset int64) {
+	if p.any && offset <= p.last {
+		p.forget()
+		return
+	}
+	p.last, p.any = offset, true
+	if n := uint64(offset-p.base)/32 + 1; n > uint64(len(p.words)) && n <= mostPutWords {
+		p.words = append(p.words, make([]uint64, int(n)-len(p.words))...)
+	}
+	if word, shift, ok := p.place(offset); ok {
+		p.words[word] |= 3 << shift
+	}
+}
+
+// replace notes that the key of an offset was put again.
+func (p *putOffsets) replace(offset int64) {
+	if word, shift, ok := p.place(offset); ok {
+		p.words[word] &^= 2 << shift
+	}
+}
+
+// of reports whether the record of a batch at an offset was put, and if so whether none with its key was put later.
+func (p *putOffsets) of(b *format.Batch, offset int64) (put, newest bool) {
+	if b.Legacy() || offset < b.BaseOffset || offset > b.LastOffset {
+		return false, false
+	}
+	word, shift, ok := p.place(offset)
+	if !ok {
+		return false, false
+	}
+	bits := p.words[word] >> shift
+	return bits&1 != 0, bits&2 != 0
 }

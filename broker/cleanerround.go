@@ -210,6 +210,7 @@ func (c *cleaning) buildMap() error {
 }
 
 func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
+	c.keys.puts.batch(&b.Batch)
 	switch {
 	case b.Control():
 		err := b.err
@@ -391,6 +392,7 @@ func (c *cleaning) watch(seg *CleanerSegment, b *format.Batch) {
 	var rec format.Record
 	for c.records.Next(&rec) {
 		facts := c.filter.facts(&rec)
+		facts.key = c.filter.hasher.hash(rec.Key)
 		v, by := c.filter.judge(b, &facts)
 		c.Watch(seg, b, &rec, v, by)
 	}

@@ -2,7 +2,10 @@ package broker
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
+
+	"kseg/format"
 )
 
 // threeSegments has closed segments of 100 bytes at 0, 10 and 20, whose records are of the times 1000, 2000 and 3000,
@@ -124,5 +127,41 @@ func TestOffsetMapGrowsAndFills(t *testing.T) {
 	}
 	if m.get(h.hash([]byte("none"))) != -1 || m.n != 5000 || m.latest != 4999 {
 		t.Errorf("%d keys up to %d", m.n, m.latest)
+	}
+}
+
+// What is known of an offset without its key is what the map says of the key; nothing is known once offsets go back.
+func TestPutOffsetsSayWhatTheMapSays(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 5))
+	for round := range 20 {
+		base := rnd.Int64N(1 << 40)
+		m, h := newOffsetMap(1<<40, base), newKeyHasher()
+		type put struct {
+			b      format.Batch
+			offset int64
+			key    keyHash
+			put    bool
+		}
+		var all []put
+		for offset := base; len(all) < 3000; {
+			b := format.Batch{Magic: 2, BaseOffset: offset, LastOffset: offset + rnd.Int64N(5)}
+			m.puts.batch(&b)
+			for ; offset <= b.LastOffset; offset++ {
+				p := put{b, offset, h.hash([]byte{byte(rnd.IntN(200))}), rnd.IntN(4) > 0}
+				if all = append(all, p); p.put {
+					m.put(p.key, offset)
+				}
+			}
+			offset += rnd.Int64N(3) * rnd.Int64N(100)
+		}
+		if round == 19 {
+			m.puts.batch(&format.Batch{Magic: 2, BaseOffset: base, LastOffset: base})
+		}
+		for _, p := range all {
+			put, newest := m.puts.of(&p.b, p.offset)
+			if put != (p.put && round < 19) || put && newest != (m.get(p.key) == p.offset) {
+				t.Fatalf("round %d, offset %d: %v %v, %+v", round, p.offset, put, newest, p)
+			}
+		}
 	}
 }
