@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/schema"
 	"kseg/walk"
 )
 
@@ -11,7 +12,7 @@ import (
 type looked struct {
 	format.Batch
 	valid   bool
-	typ     int16 // of the first record of a control batch, if hasType
+	typ     schema.ControlType // of the first record of a control batch, if hasType
 	hasType bool
 	err     error // of the type, or of the records that go into the map
 	keys    []keyOffset
@@ -124,11 +125,15 @@ func (l *looker) lookFate(b *looked) {
 }
 
 // controlType is the type of the first record of a control batch; false if it has none (ControlRecordType.parse).
-func (l *looker) controlType(b *format.Batch) (int16, bool, error) {
+func (l *looker) controlType(b *format.Batch) (schema.ControlType, bool, error) {
 	l.records.Reset(b)
 	var rec format.Record
 	if !l.records.Next(&rec) {
 		return 0, false, l.records.Err()
 	}
-	return parseControlType(&rec)
+	typ, err := schema.ParseControlType(rec.Key)
+	if err != nil {
+		return 0, true, err
+	}
+	return typ, true, nil
 }

@@ -254,16 +254,6 @@ func (s *CleanerSegment) seek(offset int64) (pos int64, err error) {
 	return pos, err
 }
 
-// parseControlType reads the key of a control record (ControlRecordType.parse).
-func parseControlType(rec *format.Record) (typ int16, ok bool, err error) {
-	key := format.NewCursor(rec.Key, rec.Pos)
-	if version := key.Int16("control record version"); key.OK() && version < 0 {
-		key.Fail("control record version", rec.Pos, format.ErrValue, "0 or more", strconv.Itoa(int(version)))
-	}
-	typ = key.Int16("control record type")
-	return typ, true, key.Err()
-}
-
 // cleanGroups writes each group of segments into one.
 func (c *cleaning) cleanGroups() error {
 	l := c.log

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/schema"
 )
 
 // cleanedTxns follows transactions while a cleaner goes through a log, to say which batches belong to aborted ones and
@@ -55,27 +56,21 @@ func (c *cleanedTxns) data(b *format.Batch) bool {
 	return false
 }
 
-// Types of control records that end transactions (ControlRecordType).
-const (
-	abortMarker  = 0
-	commitMarker = 1
-)
-
 // control takes the next control batch and reports whether nothing is left of the transaction that it ends. present is
 // false for a batch whose record is gone.
-func (c *cleanedTxns) control(b *format.Batch, typ int16, present bool) (bool, error) {
+func (c *cleanedTxns) control(b *format.Batch, typ schema.ControlType, present bool) (bool, error) {
 	c.begin(b.LastOffset)
 	switch {
 	case !present:
 		return true, nil
-	case typ == abortMarker:
+	case typ == schema.Abort:
 		t := c.aborted[b.ProducerID]
 		delete(c.aborted, b.ProducerID)
 		if t == nil || !t.seen {
 			return true, nil
 		}
 		return false, c.keep(t.AbortedTxn)
-	case typ == commitMarker:
+	case typ == schema.Commit:
 		seen := c.committed[b.ProducerID]
 		delete(c.committed, b.ProducerID)
 		return !seen, nil

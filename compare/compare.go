@@ -151,8 +151,7 @@ func checkpoint(p *logdir.Partition, dirs *state.Dirs, kind format.Kind) (int64,
 
 // cleaned reports whether the log cleaner works on the partition, whatever its batches show.
 func cleaned(p *logdir.Partition, dirs *state.Dirs) bool {
-	_, ok := checkpoint(p, dirs, format.KindCleanerOffsetCheckpoint)
-	return ok || p.Topic == "__consumer_offsets" || p.Topic == "__transaction_state"
+	return dirs.Of(p.Parent).Cleans(p)
 }
 
 // small reads a small file of the side; nil if there is none, or if it cannot be read, which is noted.

@@ -242,8 +242,18 @@ func (d PartitionDir) String() string {
 	return d.Topic + "-" + strconv.FormatInt(int64(d.Partition), 10)
 }
 
+// Names of Kafka's own topics: of the coordinators of groups, of transactions and of share groups, of what brokers
+// copy to remote storage (TopicBasedRemoteLogMetadataManager), and of KRaft's log.
+const (
+	OffsetsTopic      = "__consumer_offsets"
+	TransactionsTopic = "__transaction_state"
+	ShareStateTopic   = "__share_group_state"
+	RemoteLogTopic    = "__remote_log_metadata"
+	MetadataTopic     = "__cluster_metadata"
+)
+
 // IsClusterMetadata reports whether this is KRaft's own log, which LogManager skips and which obeys rules of its own.
-func (d PartitionDir) IsClusterMetadata() bool { return d.Topic == "__cluster_metadata" }
+func (d PartitionDir) IsClusterMetadata() bool { return d.Topic == MetadataTopic }
 
 // SkippedDir reports whether a broker passes over a directory of this name in a log directory though it is no
 // partition.

@@ -17,12 +17,6 @@ import (
 	"kseg/state"
 )
 
-// The topics of the coordinators.
-const (
-	offsetsTopic = "__consumer_offsets"
-	shareTopic   = "__share_group_state"
-)
-
 // defaultPartitions is Kafka's default of offsets.topic.num.partitions.
 const defaultPartitions = 50
 
@@ -134,7 +128,7 @@ type Elsewhere struct {
 func (e Elsewhere) text() string {
 	text := fmt.Sprintf("group %s is in %s, which is not among the inputs", e.Group, e.Partition)
 	if !e.Known {
-		text += fmt.Sprintf(" (if %s has %d partitions)", offsetsTopic, e.Partitions)
+		text += fmt.Sprintf(" (if %s has %d partitions)", format.OffsetsTopic, e.Partitions)
 	}
 	return text
 }
@@ -143,7 +137,7 @@ func (e Elsewhere) text() string {
 func (in *Inputs) elsewhere(r *Report, group string) {
 	e := Elsewhere{Group: group}
 	e.Partitions, e.Known = in.partitions()
-	e.Partition = fmt.Sprintf("%s-%d", offsetsTopic, state.OffsetsPartition(group, e.Partitions))
+	e.Partition = fmt.Sprintf("%s-%d", format.OffsetsTopic, state.OffsetsPartition(group, e.Partitions))
 	r.Elsewhere = append(r.Elsewhere, e)
 	r.Notes = append(r.Notes, e.text())
 }
@@ -169,21 +163,21 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 		if o.File == nil || o.Err != nil {
 			continue
 		}
-		if p := o.File.Around(); p != nil && (p.Topic == offsetsTopic || p.Topic == shareTopic) {
+		if p := o.File.Around(); p != nil && (p.Topic == format.OffsetsTopic || p.Topic == format.ShareStateTopic) {
 			partitions = append(partitions, p)
 			in.listed[p] = true
 			continue
 		}
 		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg,
 			Err: fmt.Errorf("%s: it lies in no partition of %s; name one, or a log directory",
-				o.Arg, offsetsTopic)})
+				o.Arg, format.OffsetsTopic)})
 	}
 	for _, p := range partitions {
 		switch {
 		case !p.Named || p.Suffix != "" && p.Rel != ".":
-		case p.Topic == offsetsTopic:
+		case p.Topic == format.OffsetsTopic:
 			in.Offsets = append(in.Offsets, p)
-		case p.Topic == shareTopic:
+		case p.Topic == format.ShareStateTopic:
 			in.Share = append(in.Share, p)
 		default:
 			in.others[p.PartitionDir.String()] = append(in.others[p.PartitionDir.String()], p)
@@ -349,7 +343,7 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 	if n, known := in.partitions(); known {
 		if own := state.OffsetsPartition(g.ID, n); own != l.Partition.PartitionDir.Partition {
 			r.Notes = append(r.Notes, fmt.Sprintf("group %s is in %s, though it belongs into %s-%d: its coordinator does not "+
-				"know what is here", g.ID, l.Partition.Name, offsetsTopic, own))
+				"know what is here", g.ID, l.Partition.Name, format.OffsetsTopic, own))
 		}
 	}
 }
@@ -405,7 +399,7 @@ func nameIn(list []state.SharePartition, s *state.ShareState) string {
 // default, or what is here.
 func (in *Inputs) partitions() (n int32, known bool) {
 	if in.image != nil {
-		if t := in.image.Topic(offsetsTopic); t != nil && len(t.Partitions) > 0 {
+		if t := in.image.Topic(format.OffsetsTopic); t != nil && len(t.Partitions) > 0 {
 			return int32(len(t.Partitions)), true
 		}
 	}
@@ -424,7 +418,7 @@ func (in *Inputs) noteAbsent(r *Report, byName map[string]*Group, o *Options) {
 		}
 		if in.holds(name) {
 			r.Notes = append(r.Notes, fmt.Sprintf("there is no group %s: its partition of %s is here and has nothing of it; "+
-				"--history tells whether it ever had", name, offsetsTopic))
+				"--history tells whether it ever had", name, format.OffsetsTopic))
 			continue
 		}
 		in.elsewhere(r, name)

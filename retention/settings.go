@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
 )
@@ -54,8 +55,8 @@ func (s *Settings) policy(word string) bool {
 }
 
 // notTiered are topics that tiered storage leaves alone (UnifiedLog.isRemoteLogEnabled).
-var notTiered = []string{"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata",
-	"__cluster_metadata"}
+var notTiered = []string{format.OffsetsTopic, format.TransactionsTopic, format.ShareStateTopic, format.RemoteLogTopic,
+	format.MetadataTopic}
 
 // tiered reports whether segments are copied to remote storage. The broker's own switch counts if it is known; a topic
 // that has tiered storage could not have been made without it.

@@ -270,14 +270,7 @@ func (r *run) sources(g *group) (all []*source) {
 }
 
 // cleaned reports whether the log cleaner works on a partition, whatever its batches show.
-func (r *run) cleaned(p *logdir.Partition) bool {
-	if p.Topic == "__consumer_offsets" || p.Topic == "__transaction_state" {
-		return true
-	}
-	_, ok := r.dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, state.TopicPartition{Topic: p.Topic,
-		Partition: p.PartitionDir.Partition})
-	return ok
-}
+func (r *run) cleaned(p *logdir.Partition) bool { return r.dirs.Of(p.Parent).Cleans(p) }
 
 // partition salvages one partition.
 func (r *run) partition(g *group) *Salvaged {

@@ -53,9 +53,9 @@ func (c *Control) CoordinatorEpoch() int32 {
 	return -1
 }
 
-// parseControlType reads the key of a control record: int16 version, of which those to come are read like 0, and int16
+// ParseControlType reads the key of a control record: int16 version, of which those to come are read like 0, and int16
 // type. It follows ControlRecordType.parseTypeId.
-func parseControlType(key []byte) (ControlType, *Error) {
+func ParseControlType(key []byte) (ControlType, *Error) {
 	if len(key) < 4 {
 		n := strconv.Itoa(len(key))
 		return 0, &Error{Kafka: "Invalid value size found for control record key. Must have at least 4 bytes, but " +
@@ -75,7 +75,7 @@ func parseControlType(key []byte) (ControlType, *Error) {
 //
 // It follows EndTransactionMarker and ControlRecordUtils, which accept bytes after the message.
 func (d *Decoder) DecodeControl(key, value []byte) Control {
-	typ, err := parseControlType(key)
+	typ, err := ParseControlType(key)
 	if err != nil || !typ.known() {
 		return Control{Type: typ, Err: err}
 	}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"sync"
+
+	"kseg/format"
 )
 
 // Topic is an internal topic whose records have schemas.
@@ -19,8 +21,8 @@ const (
 	topicCount
 )
 
-var topicNames = [topicCount]string{"", "__consumer_offsets", "__transaction_state", "__share_group_state",
-	"__remote_log_metadata", "__cluster_metadata"}
+var topicNames = [topicCount]string{"", format.OffsetsTopic, format.TransactionsTopic, format.ShareStateTopic,
+	format.RemoteLogTopic, format.MetadataTopic}
 
 // String is the topic's name, "" for None.
 func (t Topic) String() string { return topicNames[t] }

@@ -103,6 +103,13 @@ func (d *Dir) Checkpoint(kind format.Kind) *Checkpoint {
 	return d.checkpoints[kind]
 }
 
+// Cleans reports whether the log cleaner works on a partition, by its checkpoint or since the topic is one of those
+// that are always compacted. d may be nil.
+func (d *Dir) Cleans(p *logdir.Partition) bool {
+	_, ok := d.Offset(format.KindCleanerOffsetCheckpoint, TopicPartition{p.Topic, p.PartitionDir.Partition})
+	return ok || p.Topic == format.OffsetsTopic || p.Topic == format.TransactionsTopic
+}
+
 // Offset is what the checkpoint of that kind says of a partition, false if nothing.
 func (d *Dir) Offset(kind format.Kind, tp TopicPartition) (int64, bool) {
 	e, ok := d.Checkpoint(kind).Entry(tp)

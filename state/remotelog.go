@@ -9,9 +9,6 @@ import (
 	"kseg/schema"
 )
 
-// remoteLogTopic is where brokers write down what they copy to remote storage (TopicBasedRemoteLogMetadataManager).
-const remoteLogTopic = "__remote_log_metadata"
-
 // remotePartition is a partition of a tiered topic.
 type remotePartition struct {
 	topic     string
@@ -36,7 +33,7 @@ func ReadRemoteLog(set *logdir.Set, gentle *logdir.Gentle) *RemoteLog {
 	l := &RemoteLog{decoder: schema.NewDecoder(), ends: map[[16]byte]int64{}, copied: map[remotePartition]int64{}}
 	seen := map[string]bool{}
 	for _, p := range set.Partitions() {
-		if p.Topic == remoteLogTopic && p.Parent == nil {
+		if p.Topic == format.RemoteLogTopic && p.Parent == nil {
 			l.read(p)
 		} else if p.Parent != nil {
 			l.readDir(p.Parent.Path, gentle, seen)
@@ -53,7 +50,7 @@ func (l *RemoteLog) readDir(path string, gentle *logdir.Gentle, seen map[string]
 		return
 	}
 	seen[path] = true
-	set, err := logdir.Open([]string{path}, logdir.Options{Topics: []string{remoteLogTopic}, Gentle: gentle})
+	set, err := logdir.Open([]string{path}, logdir.Options{Topics: []string{format.RemoteLogTopic}, Gentle: gentle})
 	if errors.Is(err, logdir.ErrNothing) {
 		return
 	}
@@ -67,7 +64,7 @@ func (l *RemoteLog) readDir(path string, gentle *logdir.Gentle, seen map[string]
 }
 
 func (l *RemoteLog) read(p *logdir.Partition) {
-	if p.Topic != remoteLogTopic || p.Suffix != "" {
+	if p.Topic != format.RemoteLogTopic || p.Suffix != "" {
 		return
 	}
 	l.Given = true

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kseg/format"
 )
 
 // configType is how the text of a setting is read.
@@ -126,10 +128,10 @@ var brokerConfigs = []topicConfig{
 // internalTopicConfigs are what a broker sets for the topics that it creates for itself, where that bears on what is on
 // disk; they stand in for a topic's own settings if there is no metadata.
 var internalTopicConfigs = map[string]map[string]string{
-	"__consumer_offsets":    {"cleanup.policy": "compact", "segment.bytes": "104857600"},
-	"__transaction_state":   {"cleanup.policy": "compact", "segment.bytes": "104857600"},
-	"__share_group_state":   {"cleanup.policy": "delete", "segment.bytes": "104857600", "retention.ms": "-1"},
-	"__remote_log_metadata": {"cleanup.policy": "delete", "retention.ms": "-1"},
+	format.OffsetsTopic:      {"cleanup.policy": "compact", "segment.bytes": "104857600"},
+	format.TransactionsTopic: {"cleanup.policy": "compact", "segment.bytes": "104857600"},
+	format.ShareStateTopic:   {"cleanup.policy": "delete", "segment.bytes": "104857600", "retention.ms": "-1"},
+	format.RemoteLogTopic:    {"cleanup.policy": "delete", "retention.ms": "-1"},
 }
 
 func findConfig(table []topicConfig, key string) (*topicConfig, bool) {

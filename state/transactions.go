@@ -13,9 +13,6 @@ import (
 	"kseg/schema"
 )
 
-// transactionTopic is the topic of the transaction coordinators.
-const transactionTopic = "__transaction_state"
-
 // TransactionStatus is the state of a transaction for its coordinator (Kafka's TransactionState).
 type TransactionStatus int8
 
@@ -105,7 +102,7 @@ func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, ge
 		decoder: schema.NewDecoder(),
 		out: &Coordinators{Lost: map[int32][]Lost{}, ids: map[string]*CoordinatorTxn{},
 			producers: map[int64]*CoordinatorTxn{}}}
-	partitions, problems := besideOperands(set, transactionTopic, gentle)
+	partitions, problems := besideOperands(set, format.TransactionsTopic, gentle)
 	r.out.Problems = problems
 	for _, p := range partitions {
 		if p.Suffix != "" || slices.Contains(r.out.Read, p.PartitionDir.Partition) {
@@ -116,8 +113,8 @@ func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, ge
 			return nil, err
 		}
 		if r.out.Count == 0 {
-			if im := cluster.Settings(p.Parent).Image; im != nil && im.Topic(transactionTopic) != nil {
-				r.out.Count = int32(len(im.Topic(transactionTopic).Partitions))
+			if im := cluster.Settings(p.Parent).Image; im != nil && im.Topic(format.TransactionsTopic) != nil {
+				r.out.Count = int32(len(im.Topic(format.TransactionsTopic).Partitions))
 			}
 		}
 	}
@@ -206,7 +203,7 @@ type transactionReader struct {
 
 func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 	number := p.PartitionDir.Partition
-	tp := TopicPartition{transactionTopic, number}
+	tp := TopicPartition{format.TransactionsTopic, number}
 	_, compacted := cluster.Dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, tp)
 	start, _ := cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, tp)
 	var lost []Lost

@@ -110,20 +110,11 @@ func howStopped(dir *logdir.Partition) shutdown {
 	return unknownShutdown
 }
 
-// cleaned reports whether the log cleaner has a checkpoint for the partition.
-func (p *partition) cleaned() bool {
-	if p.dir.Parent == nil {
-		return false
-	}
-	_, ok := p.driver.dirState(p.dir.Parent).Offset(format.KindCleanerOffsetCheckpoint, p.topicPartition())
-	return ok
-}
-
 // coordinator reports whether the partition is of an internal topic that a coordinator writes to, whose appends repeat
 // sequence 0.
 func (p *partition) coordinator() bool {
 	switch p.dir.Topic {
-	case "__consumer_offsets", "__transaction_state", "__share_group_state":
+	case format.OffsetsTopic, format.TransactionsTopic, format.ShareStateTopic:
 		return true
 	}
 	return false
@@ -141,7 +132,11 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 		return p.driver.ctx.Err() // that a directory cannot be listed does not make it empty
 	}
 	compact, _ := p.policy()
-	p.compacted = compact || p.cleaned() || p.dir.Topic == "__consumer_offsets" || p.dir.Topic == "__transaction_state"
+	var dir *state.Dir
+	if p.dir.Parent != nil {
+		dir = p.driver.dirState(p.dir.Parent).Dir
+	}
+	p.compacted = compact || dir.Cleans(p.dir)
 	p.producers = p.startState()
 	for _, c := range p.driver.checks {
 		if c.Follow != nil {
