@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,4 +139,21 @@ func size(n *int64) string {
 		return "-"
 	}
 	return fmt.Sprint(*n)
+}
+
+// TestPreallocatedFirstSegment: a broker that makes the first segment of an empty log gives it its room at once, and
+// takes it for empty all the same.
+func TestPreallocatedFirstSegment(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "room-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "leader-epoch-checkpoint"), []byte("0\n1\n0 40\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(openPartition(t, dir), LoadOptions{LogStart: 40, Preallocate: true, SegmentBytes: 4096,
+		IndexBytes: 4096, Interval: 4096, MaxBatchBytes: 1 << 20})
+	if err != nil || got.Failure != nil || got.LogEnd != 40 {
+		t.Errorf("%+v, %v", got, err)
+	}
 }

@@ -459,7 +459,7 @@ func (l *loader) openFirst(base int64) error {
 		return err
 	}
 	if l.opts.Preallocate && l.dir.disk[s.log.name] == nil {
-		s.log.size = l.opts.SegmentBytes
+		s.log.size, s.end = l.opts.SegmentBytes, &base // a file that is made is empty to its maker (FileRecords.open)
 	}
 	l.add(s)
 	return nil

@@ -114,6 +114,11 @@ func lookAtRecords(p *batchPass) {
 				"the record before", f.badOffset),
 			Evidence: []Evidence{{"record offset", fmt.Sprintf("%d to %d, rising", b.BaseOffset, b.LastOffset),
 				itoa(f.badOffset)}}})
+	case b.Legacy() && b.Codec() != format.CodecNone && f.n > 0 && f.last != b.LastOffset:
+		p.found(Finding{Code: "record-offset", Place: p.place(),
+			Message: fmt.Sprintf("the compressed message has offset %d, but the last one in it %d: the checksum leaves out "+
+				"the offset", b.LastOffset, f.last),
+			Evidence: []Evidence{{"offset", itoa(f.last), itoa(b.LastOffset)}}})
 	case f.badCRC >= 0:
 		p.found(Finding{Code: "record-crc-mismatch", Place: p.place(),
 			Message:  fmt.Sprintf("the message of offset %d inside the compressed one does not match its checksum", f.badCRC),

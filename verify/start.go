@@ -136,9 +136,8 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 			worst = f
 		}
 	}
-	at := -1
 	if s.Failure != nil && worst.Severity < Damage {
-		at = slices.IndexFunc(found, func(f *Finding) bool { return filepath.Base(f.File) == s.Failure.Place })
+		at := slices.IndexFunc(found, func(f *Finding) bool { return filepath.Base(f.File) == s.Failure.Place })
 		if at >= 0 {
 			worst = found[at]
 		}
@@ -151,7 +150,7 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 	}
 	switch {
 	case worst.Severity == Damage:
-	case s.Failure != nil && at < 0 && p.dir.Parent != nil && p.dir.Parent.Listed && !p.dir.Parent.Narrowed:
+	case s.Failure != nil && p.dir.Parent != nil && p.dir.Parent.Listed && !p.dir.Parent.Narrowed:
 		// The check of the start names the file that it fails at.
 	case s.Failure != nil:
 		worst.Severity = Damage
