@@ -1,6 +1,8 @@
 package cmd_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,4 +119,48 @@ func TestDocsLinkOnlyToWhatThereIs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExamplesOfTheHelpMakeSense runs each command line of the help texts and of the pages where nothing is that it
+// names: it may find nothing, but it is no usage error.
+func TestExamplesOfTheHelpMakeSense(t *testing.T) {
+	pages := docsPages(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("KAFKA_LOG_DIRS", "")
+	lines := 0
+	for name, text := range pages {
+		for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+			command, ok := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "$ "), "kseg ")
+			if !ok || strings.ContainsAny(command, "{}\"") ||
+				strings.Contains(command, "--what-if") || strings.HasPrefix(command, "explain CODE") {
+				continue
+			}
+			command = regexp.MustCompile(`( #| [|<>&;] ?| \d?>|\$\().*`).ReplaceAllString(command+" ", "")
+			args := words(command)
+			c, _, err := cmd.Commands().Find(args)
+			if err != nil || !c.HasParent() {
+				continue // a sentence, or what TestDocsNameOnlyWhatThereIs finds
+			}
+			lines++
+			var stderr bytes.Buffer
+			if code := cmd.Main(args, strings.NewReader(""), io.Discard, &stderr); code == 2 {
+				t.Errorf("%s: kseg %s\n%s", name, command, &stderr)
+			}
+		}
+	}
+	if lines < 150 {
+		t.Errorf("only %d command lines were found: the test looks at the wrong places", lines)
+	}
+}
+
+// words cuts a command line as a shell does that knows single quotes only.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,9 @@ var errIncomplete = errors.New("could not do it all")
 // A usageError is a command line that makes no sense, as opposed to an input that could not be read.
 type usageError struct{ err error }
 
-func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Error() string {
+	return strings.TrimPrefix(e.err.Error(), logdir.ErrUsage.Error()+": ")
+}
 
 func (e *usageError) Unwrap() error { return e.err }
 

@@ -145,7 +145,7 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 	if o.Sweep {
 		return o.sweep(ctx, env, &printer, partitions, incomplete)
 	}
-	if o.HTML != "" && len(partitions) != 1 {
+	if o.HTML != "" && len(partitions) > 1 {
 		return usageErrorf("--html shows one search, but %d partitions were given; narrow them with --topic and --partition",
 			len(partitions))
 	}
