@@ -365,24 +365,31 @@ func FuzzDescribe(f *testing.F) {
 
 // TestPartsDoNotOverlap: where the scanner goes back, since lengths led nowhere, what was handed out stays as it is.
 func TestPartsDoNotOverlap(t *testing.T) {
-	var data []byte
-	var at []int
-	for i := range int64(4) {
-		at = append(at, len(data))
-		data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: i, Value: make([]byte, 30)}}})
+	var log []byte
+	const batches = 5
+	for i := range int64(batches) {
+		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{{Offset: i, Value: make([]byte, 30)}}})
 	}
-	binary.BigEndian.PutUint32(data[8:], uint32(at[2]-format.LogOverhead)) // the first batch runs over the second
-	data[at[2]+21], data[at[2]+57] = 0x7f, 0xff                            // and neither attributes nor count are any
-	end := int64(0)
-	for parts := format.NewParts(data, 0); parts.Next(); {
-		p := parts.Part()
-		if p.Start != end || p.End <= p.Start {
-			t.Errorf("a part from %d to %d after one that ends at %d", p.Start, p.End, end)
+	size := len(log) / batches
+	for _, c := range []struct {
+		length int // of the first batch, which is wrong
+		odd    int // the batch of which neither attributes nor count make sense; 0: none
+		cut    int // bytes that are missing at the end
+	}{{2*size - format.LogOverhead, 2, 0}, {141, 0, 9}} {
+		data := bytes.Clone(log[:len(log)-c.cut])
+		binary.BigEndian.PutUint32(data[8:], uint32(c.length))
+		if c.odd > 0 {
+			data[c.odd*size+21], data[c.odd*size+57] = 0x7f, 0xff
 		}
-		end = p.End
-	}
-	if end != int64(len(data)) {
-		t.Errorf("the last part ends at %d of %d", end, len(data))
+		end := int64(0)
+		for parts := format.NewParts(data, 0); parts.Next(); end = parts.Part().End {
+			if p := parts.Part(); p.Start != end || p.End <= p.Start {
+				t.Errorf("%+v: a part from %d to %d after one that ends at %d", c, p.Start, p.End, end)
+			}
+		}
+		if end != int64(len(data)) {
+			t.Errorf("%+v: the last part ends at %d of %d", c, end, len(data))
+		}
 	}
 }
 
