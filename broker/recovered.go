@@ -2,7 +2,7 @@ package broker
 
 import (
 	"errors"
-	"strings"
+	"slices"
 
 	"kseg/format"
 )
@@ -37,7 +37,7 @@ func (x *Recovered) Add(b *format.Batch, indexed func() error) error {
 		event, err := x.Producers.Append(b, x.Records)
 		if err == nil && event.Ended {
 			err = x.Txns.Add(event.Txn)
-		} else if err != nil && !fatal(err, b) {
+		} else if err != nil && !fatal(err) {
 			err = &corrupt{err}
 		}
 		if err != nil {
@@ -57,12 +57,7 @@ func Cuts(err error) bool {
 
 // fatal reports whether a broker gives up loading a partition because of what format.ProducerState said of a batch, so
 // that recovery does not just end after it.
-func fatal(err error, b *format.Batch) bool {
-	for _, known := range []error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	var e *format.Error
-	return errors.As(err, &e) && strings.HasPrefix(e.What, b.Codec().String()+" ") // it cannot be decompressed
+func fatal(err error) bool {
+	return slices.ContainsFunc([]error{format.ErrTxnState, format.ErrMarker, format.ErrTooLarge, format.ErrUnsupported,
+		format.ErrCodec}, func(known error) bool { return errors.Is(err, known) })
 }

@@ -116,7 +116,7 @@ func EntrySizeOf(entry []byte, pos, left int64) (int64, error) {
 	size := int64(int32(binary.BigEndian.Uint32(entry[8:])))
 	if size < MinEntrySize {
 		return 0, &Error{What: "batch length", Pos: pos + 8, Want: "at least 14", Got: strconv.FormatInt(size, 10),
-			Err: ErrValue}
+			Err: ErrEntrySize}
 	}
 	if LogOverhead+size > left {
 		return 0, &Error{What: "batch", Pos: pos, Want: strconv.FormatInt(LogOverhead+size, 10) + " bytes",

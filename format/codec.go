@@ -45,10 +45,13 @@ func (d *decompressor) release() {
 // codecError places a codec's failure; origin is the file position of the compressed bytes.
 func codecError(codec Codec, origin int64, err error) error {
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
+		return &Error{What: codec.String() + " stream", Pos: origin, Got: libraryWords(err), Err: codecFault{ErrValue}}
+	case errors.Is(err, ErrTooLarge):
 		return &Error{What: e.What, Pos: e.Pos + origin, Want: e.Want, Got: e.Got, Err: e.Err}
 	}
-	return &Error{What: codec.String() + " stream", Pos: origin, Got: libraryWords(err), Err: ErrValue}
+	return &Error{What: e.What, Pos: e.Pos + origin, Want: e.Want, Got: e.Got, Err: codecFault{e.Err}}
 }
 
 // libraryWords is what a codec library says, without the name of its package.
@@ -460,7 +463,7 @@ func parseLZ4Header(src []byte, magic int8) (lz4Frame, error) {
 	}
 	if want := byte(xxh32(src[4:f.size-1]) >> 8); magic > 0 && want != src[f.size-1] {
 		return lz4Frame{}, &Error{What: "lz4 header checksum", Pos: int64(f.size - 1), Want: fmt.Sprintf("%#02x", want),
-			Got: fmt.Sprintf("%#02x", src[f.size-1]), Err: ErrChecksum}
+			Got: fmt.Sprintf("%#02x", src[f.size-1]), Err: ErrLZ4Header}
 	}
 	return f, nil
 }

@@ -46,8 +46,7 @@ func (d *describer) compressed(b *Batch, codec Codec, rr *RecordReader) error {
 // ignoreLZ4HeaderChecksum decompresses a frame whose only fault is the checksum of its header, as is done for magic 0
 // always; the records can be shown, and the error stays.
 func (r *RecordReader) ignoreLZ4HeaderChecksum(area []byte) {
-	var e *Error
-	if !errors.As(r.err, &e) || e.What != "lz4 header checksum" {
+	if !errors.Is(r.err, ErrLZ4Header) {
 		return
 	}
 	if plain, err := r.codecs.decompress(CodecLZ4, area, 0); err == nil {

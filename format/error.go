@@ -2,6 +2,7 @@ package format
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,24 @@ var (
 	// ErrTooLarge means a decompressed size above the caller's limit; the input may be healthy.
 	ErrTooLarge = errors.New("larger than the limit")
 )
+
+// Two values and a checksum that somebody asks about; each is one of the sentinels above, too.
+var (
+	// ErrEntrySize means that the length of a batch or message is below that of its header (CorruptRecordException).
+	ErrEntrySize = fmt.Errorf("%w", ErrValue)
+	// ErrLZ4Header means that the checksum in the header of an LZ4 frame is wrong (KAFKA-3160).
+	ErrLZ4Header = fmt.Errorf("%w", ErrChecksum)
+)
+
+// ErrCodec stands beside one of the sentinels above where compressed data cannot be decompressed.
+var ErrCodec = errors.New("compressed data")
+
+// codecFault is a sentinel that is ErrCodec, too.
+type codecFault struct{ error }
+
+func (f codecFault) Unwrap() error { return f.error }
+
+func (codecFault) Is(target error) bool { return target == ErrCodec }
 
 // Error says what could not be decoded and where.
 type Error struct {

@@ -134,7 +134,7 @@ func (r *RecordReader) Release() {
 func (r *RecordReader) resetV2(b *Batch) {
 	if len(b.Raw) < BatchHeaderSize {
 		r.err = &Error{What: "batch length", Pos: b.Pos + 8, Want: "at least 49", Got: strconv.Itoa(len(b.Raw) - LogOverhead),
-			Err: ErrValue}
+			Err: ErrEntrySize}
 		return
 	}
 	if b.Count < 0 {

@@ -461,8 +461,7 @@ var holeNames = map[format.HoleKind]string{
 
 // exception names the class for the errors that have one of their own.
 func exception(err error) string {
-	var e *format.Error
-	if errors.As(err, &e) && e.What == "batch length" {
+	if errors.Is(err, format.ErrEntrySize) {
 		return " CorruptRecordException"
 	}
 	return ""

@@ -291,10 +291,10 @@ func (r *Report) warnOfLog(s *SegmentReport) {
 	if s.Size < s.Log.Size {
 		counted = "not counted"
 	}
-	switch h.Kind.String() {
-	case "zero-tail":
+	switch h.Kind {
+	case format.ZeroTail:
 		s.warnf("%s zeros after the last batch are %s.", render.Bytes(left), counted)
-	case "torn-tail":
+	case format.TornTail:
 		s.warnf("%s of an unfinished batch at its end are %s.", render.Bytes(left), counted)
 	default:
 		s.warnf("at byte %d there is no batch (%s); see kseg verify --predict for what a start of the broker keeps.", h.Pos,

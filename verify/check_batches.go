@@ -95,8 +95,7 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	if flipped {
 		place.LastOffset = last
 	}
-	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos, moved: next == nil ||
-		next.BaseOffset != b.NextOffset(),
+	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos,
 		Next:     p.putBack(flipped),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want

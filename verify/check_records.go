@@ -3,7 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"kseg/format"
 	"kseg/render"
@@ -141,14 +140,14 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 		of = fmt.Sprintf(" of %d", b.Count)
 	}
 	message := fmt.Sprintf("the records cannot be read beyond the first %d%s: %s", f.n, of, f.err)
-	if codec := b.Codec().String(); b.Codec() != format.CodecNone && e != nil && strings.HasPrefix(e.What, codec+" ") {
+	if errors.Is(f.err, format.ErrCodec) {
 		code = "records-undecodable"
-		why := e.Got
-		if e.What != codec+" stream" {
+		why := e.Got // what the library says
+		if e.Want != "" || why == "" {
 			why = reason(f.err)
 		}
-		message = "the " + codec + " data cannot be decompressed, though the checksum of the batch holds: " + why
-		if b.Magic == 1 && e.What == "lz4 header checksum" {
+		message = fmt.Sprintf("the %s data cannot be decompressed, though the checksum of the batch holds: %s", b.Codec(), why)
+		if b.Magic == 1 && errors.Is(f.err, format.ErrLZ4Header) {
 			message += "; clients of Kafka before 0.10 wrote such a checksum (KAFKA-3160), which is read in messages of " +
 				"magic 0 only"
 		}

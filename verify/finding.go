@@ -79,8 +79,6 @@ type Finding struct {
 	from, until int64
 	// reach is the position after the damage, as far as it is one stretch; 0 for Pos + Len.
 	reach int64
-	// moved: what stands after may not be where it was.
-	moved bool
 	// since is the last offset of the producer's batch before, if the finding is about what comes between two batches.
 	since int64
 }

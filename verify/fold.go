@@ -283,7 +283,7 @@ func explainsInSegment(cause, effect *Finding) bool {
 			from <= effect.FirstOffset && to+1 >= effect.FirstOffset
 	case effect.Code == "index-missing":
 		return false // nothing in a log takes its index away
-	case index && (by&moves != 0 || cause.moved):
+	case index && by&moves != 0:
 		return cause.Code == "segment-name" || effect.Code == "timeindex-last-entry" || comesAfter(cause, effect)
 	case index && by&hides != 0:
 		return effect.FirstOffset < 0 || effect.FirstOffset <= to && effect.LastOffset >= from ||
