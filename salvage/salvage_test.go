@@ -413,3 +413,53 @@ func TestCarvedFile(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A segment that a broker was about to delete is as good as any, as long as no leader epoch forbids it.
+func TestDeletedSegmentOfTheSameEpoch(t *testing.T) {
+	base := "4.4.0/damage-base/plain/orders-0"
+	dir := fixture.Dir(t, base)
+	if err := fixture.ApplyTo(dir, "rename 00000000000000000032.log 00000000000000000032.log.deleted"); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := one(t, Options{}, dir)
+	if res.Err != nil || res.Records != 120 || len(res.Lost) > 0 {
+		t.Errorf("%v, %d records, lost %+v", res.Err, res.Records, res.Lost)
+	}
+}
+
+// A batch that says it reaches to the first offset of the next segment does not take that one's place.
+func TestBatchThatReachesIntoTheNextSegment(t *testing.T) {
+	base := "4.4.0/damage-base/plain/orders-0"
+	dir := fixture.Dir(t, base)
+	name := filepath.Join(dir, "00000000000000000032.log")
+	log := contents(t, dir)["00000000000000000032.log"]
+	log[2556+7]++ // 60 to 63 becomes 61 to 64, which the checksum leaves out
+	if err := os.WriteFile(name, log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := one(t, Options{}, dir)
+	if res.Err != nil || res.Records != 116 || len(res.Lost) != 1 || res.Lost[0].FirstOffset != 60 ||
+		res.Lost[0].LastOffset != 63 {
+		t.Errorf("%v, %d records, lost %+v", res.Err, res.Records, res.Lost)
+	}
+}
+
+// The records of a batch have offsets of their own, which rise.
+func TestOffsetsOfABatchRise(t *testing.T) {
+	for _, c := range []struct {
+		offsets []int64
+		sound   bool
+	}{{[]int64{5, 6, 7}, true}, {[]int64{5, 7, 9}, true}, {[]int64{5, 6, 6}, false}, {[]int64{5, 7, 6, 7}, false}} {
+		var batch fixture.Batch
+		for _, offset := range c.offsets {
+			batch.Records = append(batch.Records, fixture.Record{Offset: offset, Value: []byte("v")})
+		}
+		b, err := format.DecodeBatch(fixture.AppendBatch(nil, batch), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := intact(format.NewRecordReader(1<<20, nil), &b); (err == nil) != c.sound {
+			t.Errorf("%v: %v", c.offsets, err)
+		}
+	}
+}

@@ -146,7 +146,8 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 		if e.Want != "" || why == "" {
 			why = reason(f.err)
 		}
-		message = fmt.Sprintf("the %s data cannot be decompressed, though the checksum of the batch holds: %s", b.Codec(), why)
+		message = fmt.Sprintf("the %s data cannot be decompressed, though the checksum of the batch holds: %s", b.Codec(),
+			why)
 		if b.Magic == 1 && errors.Is(f.err, format.ErrLZ4Header) {
 			message += "; clients of Kafka before 0.10 wrote such a checksum (KAFKA-3160), which is read in messages of " +
 				"magic 0 only"
