@@ -24,8 +24,8 @@ type LoadOptions struct {
 	MaxBatchBytes int64 // bounds what a batch may decompress to
 	// Edits are supposed to be made before.
 	Edits []Edit
-	// Progress is called with the bytes of logs that were read since its last call; Stop says that the run is to end. Both
-	// may be nil.
+	// Progress is called with the bytes of logs that were read since its last call; Stop says that the run is to end.
+	// Both may be nil.
 	Progress func(bytes int64)
 	Stop     func() bool
 }
@@ -42,7 +42,8 @@ type Cut struct {
 type Loaded struct {
 	// Failure is why it is not loaded, nil if it is. What was done before that is in Files all the same.
 	Failure *Failure
-	// LogStart and LogEnd are the log start offset and the log end offset; RecoveryPoint is that of the next checkpoint.
+	// LogStart and LogEnd are the log start offset and the log end offset; RecoveryPoint is that of the next
+	// checkpoint.
 	LogStart, LogEnd, RecoveryPoint int64
 	Segments                        []LoadedSegment
 	Cuts                            []Cut
@@ -87,6 +88,11 @@ type loader struct {
 func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 	if p.ListErr != nil {
 		return nil, &unreadable{p.ListErr}
+	}
+	for _, f := range p.All() {
+		if err := f.Irregular(); err != nil && f.Kind() != format.KindLog && f.Kind() != format.KindUnknown {
+			return nil, &unreadable{err} // a broker would wait for its bytes
+		}
 	}
 	l := &loader{dir: newFolder(p, opts.Edits), opts: &opts}
 	return l.result(l.create())
@@ -257,7 +263,8 @@ func (l *loader) retry(step func() error) error {
 			return err
 		}
 		if split[over.seg.base] {
-			return stops(over.seg.log.name, "%w; a broker splits the segment again and again, and never starts", over.err)
+			return stops(over.seg.log.name, "%w; a broker splits the segment again and again, and never starts",
+				over.err)
 		}
 		split[over.seg.base] = true
 		if err := l.split(over); err != nil {
@@ -494,7 +501,8 @@ func (l *loader) removeCut(segments []*segment) {
 
 // renameSegment is LogSegment.changeFileSuffixes.
 func (l *loader) renameSegment(s *segment, from, to string) {
-	for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex, format.KindTxnIndex} {
+	for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex,
+		format.KindTxnIndex} {
 		name := format.SegmentFileName(s.base, kind)
 		l.dir.rename(name+from, name+to)
 	}
@@ -539,7 +547,8 @@ func (l *loader) findUnstable(offset int64) error {
 	s := floor(l.segments, offset)
 	switch {
 	case offset > l.logEnd || s == nil:
-		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a snapshot",
+		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a "+
+			"snapshot",
 			offset)
 	case offset == l.logEnd:
 		return nil

@@ -207,6 +207,11 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	if before != nil && b.image != before {
 		b.vanish(before)
 	}
+	if at := b.image.Dangling; at != nil {
+		b.stop(p.Display, fmt.Sprintf("the record at offset %d is about a partition that the metadata before it do "+
+			"not know",
+			at.Offset))
+	}
 	b.recognize()
 	return nil
 }
@@ -301,6 +306,21 @@ func (b *Start) loadOptions(p *PartitionStart) LoadOptions {
 // Load is what a start does with a partition; dir is nil if its log directory is unknown, which counts as an unclean
 // stop.
 func (b *Start) Load(dir *DirStart, p *logdir.Partition) *PartitionStart {
+	out := b.load(dir, p)
+	if b.opts.Progress != nil {
+		unread := int64(0)
+		for _, s := range p.Segments {
+			unread += s.Log.Size
+		}
+		if out.Loaded != nil {
+			unread -= out.BytesRead
+		}
+		b.opts.Progress(max(0, unread))
+	}
+	return out
+}
+
+func (b *Start) load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 	if p.IsClusterMetadata() {
 		return b.loadMetadataOf(p)
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -25,16 +26,23 @@ func predictDirs(t *testing.T, dirs ...string) (*Start, map[string]*PartitionSta
 // predictWith plays through the start of one broker with a server.properties, if that is not empty.
 func predictWith(t *testing.T, server string, dirs ...string) (*Start, map[string]*PartitionStart) {
 	t.Helper()
+	start, list := predictAll(t, server, dirs...)
+	found := map[string]*PartitionStart{}
+	for _, p := range list {
+		found[p.Partition.Name] = p
+	}
+	return start, found
+}
+
+// predictAll is predictWith of partitions whose names may not tell them apart.
+func predictAll(t *testing.T, server string, dirs ...string) (*Start, []*PartitionStart) {
+	t.Helper()
 	set, err := logdir.Open(dirs, logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster := state.OpenCluster(set, nil)
 	all := set.LogDirs()
-	groups := Brokers(all, &cluster.Dirs, cluster, nil)
-	if len(groups) != 1 {
-		t.Fatalf("%d brokers", len(groups))
-	}
 	options := &StartOptions{NowMs: frozenNow.UnixMilli(), MaxBatchBytes: 1 << 20, Jobs: 2, Settings: cluster.Settings}
 	if server != "" {
 		properties, err := format.DecodeProperties([]byte(server))
@@ -42,6 +50,10 @@ func predictWith(t *testing.T, server string, dirs ...string) (*Start, map[strin
 			t.Fatal(err)
 		}
 		options.Server = ParseServer(properties)
+	}
+	groups := Brokers(all, &cluster.Dirs, cluster, options.Server)
+	if len(groups) != 1 {
+		t.Fatalf("%d brokers", len(groups))
 	}
 	start, err := NewStart(groups[0], &cluster.Dirs, options)
 	if err != nil {
@@ -52,16 +64,14 @@ func predictWith(t *testing.T, server string, dirs ...string) (*Start, map[strin
 		byDir[d.Dir] = d
 	}
 	var list []*PartitionStart
-	found := map[string]*PartitionStart{}
 	for p := range start.Partitions(context.Background(), set.Partitions(), byDir) {
 		if p.Err != nil {
 			t.Fatal(p.Err)
 		}
 		list = append(list, p)
-		found[p.Partition.Name] = p
 	}
 	start.Finish(list)
-	return start, found
+	return start, list
 }
 
 // TestStartAfterKill holds the model to what the broker of the killed directories logged when it started: log start,
@@ -189,6 +199,10 @@ var whatKeeps = []struct {
 	{"a directory with a snapshot's name", func(t *testing.T, root string) {
 		mkdir(t, root, metadataDir+"00000000000000000150-0000000003.checkpoint")
 	}, "the snapshot is a directory"},
+	{"a snapshot that lacks what the log is about", func(t *testing.T, root string) {
+		copyFile(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint",
+			metadataDir+"00000000000000000120-0000000001.checkpoint")
+	}, "is about a partition that the metadata before it do not know"},
 	{"a file with the name of the metadata log", func(t *testing.T, root string) {
 		remove(t, root, metadataDir)
 		write(t, root, "meta/__cluster_metadata-0", "x")
@@ -296,6 +310,56 @@ func TestOffline(t *testing.T) {
 	}
 	if start, _ = predictDirs(t, filepath.Join(root, "data1")); len(start.Stops) == 0 {
 		t.Error("it starts without a log directory")
+	}
+}
+
+// TestProgress: when all partitions are loaded, all bytes of their logs have been counted, read or not.
+func TestProgress(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	set, err := logdir.Open([]string{filepath.Join(root, "data1")}, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, done, all := state.OpenCluster(set, nil), int64(0), int64(0)
+	start, err := NewStart(set.LogDirs(), &cluster.Dirs, &StartOptions{NowMs: frozenNow.UnixMilli(),
+		MaxBatchBytes: 1 << 20,
+		Settings:      cluster.Settings, Progress: func(n int64) { done += n }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range set.Partitions() {
+		for _, s := range p.Segments {
+			all += s.Log.Size
+		}
+		if s := start.Load(start.Dirs[0], p); s.Err != nil {
+			t.Fatal(s.Err)
+		}
+	}
+	if done < all || all == 0 {
+		t.Errorf("%d of %d bytes", done, all)
+	}
+}
+
+// TestManySegments: recovery of a thousand segments, each with a snapshot that cannot be read.
+func TestManySegments(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "many-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	batch := fixture.Data(t, "4.4.0/hello/hello-0/00000000000000000000.log")
+	size, err := format.EntrySize(batch, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n, step = 1000, 10
+	for i := range int64(n) {
+		binary.BigEndian.PutUint64(batch, uint64(i*step))
+		write(t, dir, format.SegmentFileName(i*step, format.KindLog), string(batch[:size]))
+		write(t, dir, format.SegmentFileName(i*step, format.KindProducerSnapshot), "x")
+	}
+	got, err := Load(openPartition(t, dir), LoadOptions{Interval: 4096, IndexBytes: 64, MaxBatchBytes: 1 << 20})
+	if err != nil || got.Failure != nil || len(got.Segments) != n || len(got.Lost.Ranges) > 0 {
+		t.Errorf("%v, %v, %d segments", err, got.Failure, len(got.Segments))
 	}
 }
 

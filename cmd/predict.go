@@ -66,7 +66,8 @@ func (r *byteRate) Type() string { return "RATE" }
 
 // Set takes 200MB/s, 1GiB/s, 150M.
 func (r *byteRate) Set(text string) error {
-	if err := (&byteSize{r.target}).Set(strings.TrimSuffix(strings.TrimSpace(text), "/s")); err != nil || *r.target <= 0 {
+	if err := (&byteSize{r.target}).Set(strings.TrimSuffix(strings.TrimSpace(text), "/s")); err != nil ||
+		*r.target <= 0 {
 		return fmt.Errorf("%q is no rate; write 200MB/s", text)
 	}
 	return nil
@@ -83,13 +84,18 @@ func (o *predictOptions) AddFlags(fs *pflag.FlagSet) {
 		o.Shutdown = "auto"
 		fs.Var(&optionalNumber{&o.RecoveryPoint}, "recovery-point",
 			"take this for the line in recovery-point-offset-checkpoint")
-		fs.Var(&optionalNumber{&o.LogStart}, "log-start-offset", "take this for the line in log-start-offset-checkpoint")
-		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: `\"rm FILE\"`, \"truncate FILE BYTES\" "+
+		fs.Var(&optionalNumber{&o.LogStart}, "log-start-offset", "take this for the line in "+
+			"log-start-offset-checkpoint")
+		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: "+
+			"`\"rm FILE\"`, \"truncate FILE BYTES\" "+
 			"(repeatable; FILE may be a glob)")
-		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
+		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is "+
+			"known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
-		fs.Var(&byteRate{&o.Rate}, "rate", "how fast a recovery thread reads, as 200MB/s: says how long the start takes")
-		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: `N` of each "+
+		fs.Var(&byteRate{&o.Rate}, "rate", "how fast a recovery thread reads, as 200MB/s: says how long the start "+
+			"takes")
+		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: "+
+			"`N` of each "+
 			"log directory")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
@@ -121,6 +127,9 @@ Whole log directories tell most: give all of one broker at once, that of the met
 goes by the state files beside it, if there are any; else it counts as not stopped cleanly, with recovery point
 0. An index.interval.bytes that nobody knows is inferred from the indexes that are there. Producers that were
 idle for a day by --now are forgotten, as a broker does.
+
+The server.properties (--broker-config) tells which log directories there are, and whether a metadata log that is
+not there comes from other controllers or is lost.
 
 Exit code 1 if something would be lost, or would not be loaded.`,
 		Args: needPaths,

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
 	"kseg/render"
@@ -63,6 +64,34 @@ func TestBrokersApart(t *testing.T) {
 	text := string(all[0].AppendText(nil, &Options{}, Style{Theme: render.NewTheme(false), Width: 100}))
 	for _, says := range []string{"nothing keeps the broker from starting", "13 partitions are loaded without loss",
 		"free of"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("it does not say %q:\n%s", says, text)
+		}
+	}
+}
+
+// TestEmptyDirectory: a log directory with nothing in it, as where a disk is not mounted, keeps the others' broker from
+// starting.
+func TestEmptyDirectory(t *testing.T) {
+	clean := fixture.Dir(t, "4.4.0/logdirs/clean")
+	all := run(t, Options{}, clean+"/data1", t.TempDir(), clean+"/meta")
+	if len(all) != 1 || len(all[0].Stops) != 1 || !strings.Contains(all[0].Stops[0].Text, "is its disk mounted?") {
+		t.Errorf("%d brokers, %v", len(all), all[0].Stops)
+	}
+}
+
+// TestServerProperties: what is not in log.dirs is not looked at, and what was there begins anew.
+func TestServerProperties(t *testing.T) {
+	clean := fixture.Dir(t, "4.4.0/logdirs/clean")
+	var o Options
+	o.UseServer([]format.Property{{Key: "node.id", Value: "1"}, {Key: "log.dirs", Value: clean + "/data1"},
+		{Key: "metadata.log.dir", Value: clean + "/meta"}, {Key: "process.roles", Value: "broker,controller"}})
+	b := run(t, o, clean+"/data1", clean+"/data2", clean+"/meta")[0]
+	if len(b.Partitions) != 7 || len(b.Absent) != 5 || len(b.Notes) != 1 || !b.Bad() {
+		t.Errorf("%d partitions, %v absent, %v", len(b.Partitions), b.Absent, b.Notes)
+	}
+	text := string(b.AppendText(nil, &o, Style{Theme: render.NewTheme(false), Width: 100}))
+	for _, says := range []string{"they begin anew, empty: __consumer_offsets-1", "the broker does not look at it"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("it does not say %q:\n%s", says, text)
 		}

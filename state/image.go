@@ -37,6 +37,9 @@ type Image struct {
 	Problems []error
 	// Lost are the offsets below EndOffset whose records could not be read, in order.
 	Lost []Lost
+	// Dangling is the first record about a partition of a topic that is not known, or about a partition that is not: a
+	// node ends when it meets one. It is nil if there is none.
+	Dangling *Origin
 	// Newer counts records of types and versions that came after Kafka 4.4, which are left out.
 	Newer int
 	// Voters are the ids of the quorum's voters as last recorded, nil if no record tells.

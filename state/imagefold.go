@@ -159,7 +159,16 @@ func (im *Image) partition(at Origin, h schema.Half) func() {
 		if t := im.topics[p.TopicID]; t != nil {
 			p.Topic, t.Partitions[p.Number] = t.Name, p
 			im.put(at, p)
+			return
 		}
+		im.dangles(at)
+	}
+}
+
+// dangles notes a record about what is not there.
+func (im *Image) dangles(at Origin) {
+	if im.Dangling == nil {
+		im.Dangling = &at
 	}
 }
 
@@ -192,6 +201,7 @@ func (im *Image) partitionChange(at Origin, h schema.Half) func() {
 	return func() {
 		t := im.topics[id]
 		if t == nil || t.Partitions[number] == nil {
+			im.dangles(at)
 			return
 		}
 		p := *t.Partitions[number]
