@@ -7,6 +7,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
+	"kseg/walk"
 )
 
 // mostCounted bounds the bytes of the logs whose headers are read only to say how many records there are.
@@ -37,7 +38,7 @@ func (d *dumper) sayNoHit(set *logdir.Set) {
 			continue
 		}
 		// What cannot be read was told when it was to be printed.
-		_ = f.View(func(data []byte) error { c.count(f, data); return nil })
+		_ = walk.Read(d.ctx, &walk.Log{File: f, Base: f.Name.Base}, nil, c.count)
 	}
 	if len(c.partitions) == 0 {
 		return
@@ -49,19 +50,16 @@ func (d *dumper) sayNoHit(set *logdir.Set) {
 	fmt.Fprintf(d.errOut, "kseg: %s%s\n", text, c.where(&d.opts.Filter))
 }
 
-// count adds the batches of a log.
-func (c *census) count(f *logdir.File, data []byte) {
-	scan := format.NewScanner(data, 0, f.Name.Base)
-	for scan.Next() {
-		if scan.Hole() != nil {
-			continue
-		}
-		b := *scan.Batch()
-		b.Raw = nil
-		c.last = &b
+// count adds a batch of a log.
+func (c *census) count(b *format.Batch, _ *format.Hole) bool {
+	if b != nil {
+		last := *b
+		last.Raw = nil
+		c.last = &last
 		c.exact = c.exact && b.Count >= 0
 		c.records += int64(max(b.Count, 0))
 	}
+	return true
 }
 
 // where says how far the logs go, if that is not too much to say.

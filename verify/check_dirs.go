@@ -9,6 +9,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // checkDirs looks at what lies in the directories: what Kafka left behind in the middle of something, what is misnamed,
@@ -172,19 +173,17 @@ func (p *partition) swap(f *logdir.File, finding *Finding) {
 		return
 	}
 	finding.FirstOffset = f.Name.Base
-	err := f.View(func(data []byte) error {
-		scan := format.NewScanner(data, 0, f.Name.Base)
-		for scan.Next() {
-			b := scan.Batch()
-			if b != nil && b.Plausible() {
-				finding.LastOffset = max(finding.LastOffset, b.LastOffset)
-			}
-			if sound := b != nil && (b.Valid() || p.driver.opts.Level < CRC); !sound && finding.Severity == 0 {
-				finding.Severity = Damage
-				finding.Message += "; it has bytes that are no batch with a matching checksum"
-			}
+	log := &walk.Log{File: f, Base: f.Name.Base}
+	err := walk.Read(p.driver.ctx, log, nil, func(b *format.Batch, h *format.Hole) bool {
+		if b != nil && b.Plausible() {
+			finding.LastOffset = max(finding.LastOffset, b.LastOffset)
 		}
-		return nil
+		if sound := b != nil && (b.Valid() || p.driver.opts.Level < CRC) || h != nil && h.Kind == format.Unreadable; !sound &&
+			finding.Severity == 0 {
+			finding.Severity = Damage
+			finding.Message += "; it has bytes that are no batch with a matching checksum"
+		}
+		return true
 	})
 	if err != nil {
 		p.unread(f, err)
