@@ -122,10 +122,7 @@ func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]boo
 // future reports whether the log directory has a copy of the partition that was being moved there: where the metadata
 // place the partition, the copy takes its place.
 func (d *DirStart) future(tp state.TopicPartition) bool {
-	return slices.ContainsFunc(d.Dir.Subdirs, func(name string) bool {
-		p, ok := format.ParsePartitionDir(name)
-		return ok && p.Suffix == "future" && p.Topic == tp.Topic && p.Partition == tp.Partition
-	})
+	return d.Dir.HasFuture(format.PartitionDir{Topic: tp.Topic, Partition: tp.Partition}.String())
 }
 
 // asked reports whether the options of the run keep the partition.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kseg/format"
 )
@@ -76,6 +77,18 @@ func (d *LogDir) Unchanged(later *LogDir) bool {
 		}
 	}
 	return true
+}
+
+// HasFuture reports whether there is a copy of the partition that was being moved to the log directory.
+func (d *LogDir) HasFuture(partition string) bool {
+	prefix := partition + "."
+	i, _ := slices.BinarySearch(d.Subdirs, prefix)
+	for ; i < len(d.Subdirs) && strings.HasPrefix(d.Subdirs[i], prefix); i++ {
+		if p, ok := format.ParsePartitionDir(d.Subdirs[i]); ok && p.Suffix == "future" && p.String() == partition {
+			return true
+		}
+	}
+	return false
 }
 
 func sameFiles(before, later []*File) bool {

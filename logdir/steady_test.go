@@ -60,3 +60,13 @@ func TestSteady(t *testing.T) {
 		t.Errorf("the directory is gone: %v", err)
 	}
 }
+
+func TestHasFuture(t *testing.T) {
+	d := LogDir{Subdirs: []string{"a-1", "a-1.00000000000000000000000000000001-delete",
+		"a-1.00000000000000000000000000000002-future", "a-10.00000000000000000000000000000003-future", "a.b-1"}}
+	for partition, want := range map[string]bool{"a-1": true, "a-10": true, "a-0": false, "a.b-1": false, "z-1": false} {
+		if got := d.HasFuture(partition); got != want {
+			t.Errorf("%s: %v", partition, got)
+		}
+	}
+}

@@ -81,11 +81,7 @@ func (o *operands) finishStart(b *broker.Start) {
 
 // hasFuture reports whether a partition was being moved to another log directory.
 func hasFuture(b *broker.Start, p *logdir.Partition) bool {
-	return p.Suffix == "" && slices.ContainsFunc(b.Dirs, func(d *broker.DirStart) bool {
-		return slices.ContainsFunc(d.Dir.Subdirs, func(name string) bool {
-			return strings.HasPrefix(name, p.Name+".") && strings.HasSuffix(name, "-future")
-		})
-	})
+	return p.Suffix == "" && slices.ContainsFunc(b.Dirs, func(d *broker.DirStart) bool { return d.Dir.HasFuture(p.Name) })
 }
 
 // replaced says what is lost where a shorter copy takes a partition's place.
