@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -128,6 +129,32 @@ func (d *DirStart) future(tp state.TopicPartition) bool {
 // asked reports whether the options of the run keep the partition.
 func (b *Start) asked(tp state.TopicPartition) bool {
 	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir.Keeps(tp.Topic, tp.Partition) })
+}
+
+// noteElsewhere notes that partitions of the broker are in log directories that were not given.
+func (b *Start) noteElsewhere() {
+	if b.node == nil || b.complete || !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir.Listed }) {
+		return
+	}
+	given, _ := b.given()
+	n, dirs := 0, map[format.UUID]bool{}
+	for r := range b.image.Replicas(*b.node) {
+		if given[r.Directory] == nil && !ReservedID(r.Directory) {
+			n++
+			dirs[r.Directory] = true
+		}
+	}
+	if n > 0 {
+		var ids []string
+		for id := range dirs {
+			ids = append(ids, id.String())
+		}
+		slices.Sort(ids)
+		b.Notes = append(b.Notes, fmt.Sprintf("by the metadata %d of the broker's partitions are in log directories "+
+			"that were "+
+			"not given (directory.id %s); if one of those is lost, they begin anew, empty", n,
+			strings.Join(ids[:min(len(ids), 4)], ", ")))
+	}
 }
 
 // allGiven reports whether all log directories that the broker has registered are among those given.

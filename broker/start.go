@@ -213,6 +213,7 @@ func (b *Start) loadQuorum(d *DirStart) error {
 			at.Offset))
 	}
 	b.recognize()
+	b.noteElsewhere()
 	return nil
 }
 
@@ -510,24 +511,27 @@ func (b *Start) unused(p *logdir.Partition) bool {
 }
 
 // unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more
-// when it has loaded them, and does not start if it cannot.
+// when it has loaded them, and does not start if it cannot. Nor does it if it cannot set one aside.
 func (b *Start) unstable(all []*PartitionStart) {
 	for _, p := range all {
-		if p.Loaded == nil || !p.Unstable || p.Failure != nil {
+		if p.Loaded == nil || !p.Unstable && p.Stray == "" || p.Failure != nil {
 			continue
 		}
 		for _, d := range b.Dirs {
 			if d.Dir != p.Partition.Parent || len(d.Offline) == 0 || d.Unused {
 				continue
 			}
-			if d.Early {
+			switch {
+			case d.Early && p.Unstable:
 				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the "+
-					"time that it "+
-					"is loaded")
-			} else {
-				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory "+
-					"went offline, "+
-					"the broker does not start")
+					"time "+
+					"that it is loaded")
+			case d.Early:
+				b.stop(p.Partition.Display, "it cannot be set aside, since its log directory is offline by then: "+
+					""+p.Stray)
+			case p.Unstable:
+				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went "+
+					"offline, the broker does not start")
 			}
 		}
 	}

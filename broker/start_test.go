@@ -203,6 +203,10 @@ var whatKeeps = []struct {
 		copyFile(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint",
 			metadataDir+"00000000000000000120-0000000001.checkpoint")
 	}, "is about a partition that the metadata before it do not know"},
+	{"an unreadable checkpoint beside a partition that is to be set aside", func(t *testing.T, root string) {
+		write(t, root, "data2/recovery-point-offset-checkpoint", "1\n0\n")
+		remove(t, root, "data2/prices-1/partition.metadata")
+	}, "prices-1: it cannot be set aside"},
 	{"a file with the name of the metadata log", func(t *testing.T, root string) {
 		remove(t, root, metadataDir)
 		write(t, root, "meta/__cluster_metadata-0", "x")

@@ -288,15 +288,17 @@ var stateDamage = []struct {
 	{"a directory with a snapshot's name", cleanDirs, func(t *testing.T, dir []string) {
 		mkdir(t, filepath.Join(dir[2], "__cluster_metadata-0", "00000000000000000150-0000000003.checkpoint"))
 	}, []string{
-		"damage unknown-directory __cluster_metadata-0/00000000000000000150-0000000003.checkpoint - -",
+		"note unknown-directory __cluster_metadata-0/00000000000000000150-0000000003.checkpoint - -",
+		"damage broker-does-not-start __cluster_metadata-0 - -",
 	}},
 	{"a directory for an index", cleanDirs, func(t *testing.T, dir []string) {
 		name := "00000000000000000078.index"
 		remove(t, filepath.Join(dir[0], "prices-0"), name)
 		mkdir(t, filepath.Join(dir[0], "prices-0", name))
 	}, []string{
-		"damage index-missing prices-0/00000000000000000078.index - -",
+		"note index-missing prices-0/00000000000000000078.index - -",
 		"note unknown-directory prices-0/00000000000000000078.index - -",
+		"damage log-directory-offline prices-0/00000000000000000078.index - -",
 	}},
 	{"a directory for what is about to be written", cleanDirs, func(t *testing.T, dir []string) {
 		mkdir(t, filepath.Join(dir[0], "prices-0", "leader-epoch-checkpoint.tmp"))
