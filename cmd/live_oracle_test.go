@@ -194,9 +194,9 @@ func TestOracleFrozen(t *testing.T) {
 	for range copies {
 		time.Sleep(time.Duration(500+rand.IntN(2000)) * time.Millisecond)
 		frozen := filepath.Join(t.TempDir(), "frozen")
-		l.broker.Signal(syscall.SIGSTOP)
+		l.broker.Freeze(t)
 		err := exec.Command("cp", "-a", l.data, frozen).Run()
-		l.broker.Signal(syscall.SIGCONT)
+		l.broker.Thaw()
 		if err != nil {
 			t.Fatal(err)
 		}

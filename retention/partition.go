@@ -206,7 +206,7 @@ func (r *Report) evaluate(j *Judge) (problems []logdir.Problem) {
 	if remote := j.remoteLog(l.Limits.Tiered); remote != nil && remote.Given {
 		j.told.Do(func() { problems = remote.Problems })
 		l.Limits.Copied = &Copied{}
-		l.Limits.Copied.Last, l.Limits.Copied.Any = remote.Copied(r.Partition)
+		l.Limits.Copied.Last, l.Limits.Copied.Any = remote.Copied(r.Partition, l.EndOffset)
 	}
 	for _, s := range r.Segments {
 		r.Log.Segments = append(r.Log.Segments, Segment{s.Base, s.Size, s.LargestMs})
