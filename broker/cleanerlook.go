@@ -30,7 +30,6 @@ type keyOffset struct {
 type looker struct {
 	filter  recordFilter
 	records *format.RecordReader
-	buf     []byte
 }
 
 // runResult is what a worker finds in a run: its batches, and what ends them early.

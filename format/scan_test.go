@@ -133,8 +133,9 @@ func TestTornWrapperOfStoredMessages(t *testing.T) {
 		for _, off := range []int32{-1, 1} {
 			odd := slices.Clone(log[:len(log)-1])
 			addInt32(odd[whole+22+8*int(magic):], off)
-			if s := format.NewScanner(odd, 0, 0); !s.Next() || !s.Next() || s.Hole() == nil ||
-				s.Hole().Next >= 0 != (magic == 0) {
+			s := format.NewScanner(odd, 0, 0)
+			s.Next()
+			if !s.Next() || s.Hole() == nil || s.Hole().Next >= 0 != (magic == 0) {
 				t.Errorf("magic %d, a value of %d more bytes: %+v", magic, off, s.Hole())
 			}
 		}

@@ -14,6 +14,8 @@ import (
 const openNoAtime = unix.O_NOATIME
 
 // noReserve asks the kernel to promise no memory for what may never be written to.
+//
+//lint:ignore U1000 used with the tag nommap
 const noReserve = unix.MAP_NORESERVE
 
 // adviseSequential tells the kernel to read far ahead. Advice may be refused without harm.

@@ -61,6 +61,8 @@ func room(dir string) (FileSystem, error) {
 }
 
 // allocate is memory of zeros that costs nothing until it is written to.
+//
+//lint:ignore U1000 used with the tag nommap
 func allocate(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|noReserve)
 }
@@ -69,6 +71,8 @@ func allocate(n int) ([]byte, error) {
 func free(b []byte) { _ = unix.Munmap(b) } // cannot fail for what Mmap returned
 
 // protect makes whole pages read-only.
+//
+//lint:ignore U1000 used with the tag nommap
 func protect(b []byte) error { return unix.Mprotect(b, unix.PROT_READ) }
 
 // forbid makes every access to whole pages a fault.
