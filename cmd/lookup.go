@@ -238,6 +238,7 @@ func openPartitions(env *Env, o *operandOptions, work *workOptions, args []strin
 		p.Gentle = work.Gentle
 		p.TopicInterval = topicInterval(cluster, p)
 		p.Tiered = cluster.Settings(p.LogDir()).Topic(p.Topic, "remote.storage.enable").Bool()
+		p.UseStart(cluster)
 	}
 	return partitions, incomplete, nil
 }

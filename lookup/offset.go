@@ -101,6 +101,11 @@ type Record struct {
 // LookupOffset replays LocalLog.read for one offset: the floor segment, its index, the scan, and the segments after it
 // for as long as nothing is found.
 func (p *Partition) LookupOffset(ctx context.Context, offset int64, o Options) (*Result, error) {
+	r, err := p.lookupOffset(ctx, offset, o)
+	return p.again(r, err, func(after *Partition) (*Result, error) { return after.lookupOffset(ctx, offset, o) })
+}
+
+func (p *Partition) lookupOffset(ctx context.Context, offset int64, o Options) (*Result, error) {
 	r, err := p.newResult()
 	if err != nil {
 		return nil, err

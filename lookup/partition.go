@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -34,6 +35,10 @@ type Partition struct {
 	// stoppedCleanly: the broker has trimmed the last segment's indexes, and its next start takes all of their slots for
 	// entries.
 	stoppedCleanly bool
+	// nextStart plays through the next start of the broker; nil if nothing is known of it. anew has the segments that it
+	// recovers, in a partition as it is loaded.
+	nextStart func() *broker.PartitionStart
+	anew      map[int64]madeAnew
 }
 
 // Partitions are the partitions and single segments among the operands. What is neither a problem nor a segment, such
@@ -183,9 +188,13 @@ func (p *Partition) view(ctx context.Context, s *logdir.Segment, fn func(*Segmen
 		return err
 	}
 	return s.Log.View(func(log []byte) error {
+		last := s.Next == nil && !p.stoppedCleanly
+		if a, ok := p.anew[s.Base]; ok {
+			return fn(NewSegment(s.Base, log[:min(a.size, int64(len(log)))], a.index, a.times, last, p.maxBatchBytes))
+		}
 		return viewOptional(s.Index, func(index []byte) error {
 			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {
-				return fn(NewSegment(s.Base, log, index, timeIndex, s.Next == nil && !p.stoppedCleanly, p.maxBatchBytes))
+				return fn(NewSegment(s.Base, log, index, timeIndex, last, p.maxBatchBytes))
 			})
 		})
 	})

@@ -36,6 +36,11 @@ type TimedRecord struct {
 // LookupTimestamp replays UnifiedLog.fetchOffsetByTimestamp: the first segment whose largest timestamp reaches the one
 // looked for is searched, and no other. timestampMs must not be negative.
 func (p *Partition) LookupTimestamp(ctx context.Context, timestampMs int64, o Options) (*Result, error) {
+	r, err := p.lookupTimestamp(ctx, timestampMs, o)
+	return p.again(r, err, func(after *Partition) (*Result, error) { return after.lookupTimestamp(ctx, timestampMs, o) })
+}
+
+func (p *Partition) lookupTimestamp(ctx context.Context, timestampMs int64, o Options) (*Result, error) {
 	r, err := p.newResult()
 	if err != nil {
 		return nil, err
