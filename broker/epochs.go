@@ -17,7 +17,7 @@ const (
 func (l *loader) loadEpochs() error {
 	l.epochs = &epochs{l: l}
 	if l.dir.dirs[epochsName] {
-		return &Failure{Place: epochsName, Err: errDirectory}
+		return &Failure{Offline: true, Place: epochsName, Err: errDirectory}
 	}
 	f := l.dir.files[epochsName]
 	if f == nil {

@@ -526,7 +526,7 @@ func (l *loader) finish() error {
 	const name = "partition.metadata"
 	f := l.dir.files[name]
 	if l.dir.dirs[name] {
-		return &Failure{Place: name, Err: errDirectory}
+		return &Failure{Offline: true, Place: name, Err: errDirectory}
 	}
 	if f == nil {
 		return nil

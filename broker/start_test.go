@@ -207,6 +207,14 @@ var whatKeeps = []struct {
 		write(t, root, "data2/recovery-point-offset-checkpoint", "1\n0\n")
 		remove(t, root, "data2/prices-1/partition.metadata")
 	}, "prices-1: it cannot be set aside"},
+	{"a directory for a topic id", func(t *testing.T, root string) {
+		remove(t, root, "data2/audit-log-0/partition.metadata")
+		mkdir(t, root, "data2/audit-log-0/partition.metadata")
+	}, ""},
+	{"a directory for leader epochs", func(t *testing.T, root string) {
+		remove(t, root, "data2/audit-log-0/leader-epoch-checkpoint")
+		mkdir(t, root, "data2/audit-log-0/leader-epoch-checkpoint")
+	}, ""},
 	{"a file with the name of the metadata log", func(t *testing.T, root string) {
 		remove(t, root, metadataDir)
 		write(t, root, "meta/__cluster_metadata-0", "x")
