@@ -65,7 +65,7 @@ var sentences = []struct {
 	holds   func(o *outcome, file string, groups []string) bool
 }{
 	{regexp.MustCompile(` puts another log in its place`), func(o *outcome, file string, _ []string) bool {
-		return !bytes.HasPrefix(o.before[file], o.after[file])
+		return !bytes.Equal(o.before[file], o.after[file])
 	}},
 	{regexp.MustCompile(` deletes the file(?:$|, with)`), func(o *outcome, file string,
 		_ []string) bool {
