@@ -36,7 +36,15 @@ type OffsetCheckpoint struct {
 // the broker's reader stumbles over; Entries holds every line that can be read all the same.
 func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 	var c OffsetCheckpoint
-	err := readCheckpoint(raw, &c.CheckpointHeader, 3, func(l textLine, cols []column) *StateError {
+	err := readOffsetCheckpoint(raw, &c.CheckpointHeader, func(e OffsetCheckpointEntry) {
+		c.Entries = append(c.Entries, e)
+	})
+	return c, err
+}
+
+// readOffsetCheckpoint gives each entry to keep, which may be nil: then nothing is kept in memory.
+func readOffsetCheckpoint(raw []byte, h *CheckpointHeader, keep func(OffsetCheckpointEntry)) error {
+	return readCheckpoint(raw, h, 3, func(l textLine, cols []column) *StateError {
 		partition, ok := parseJavaInt(cols[1].text, 32)
 		if !ok {
 			return l.fail("partition", cols[1].at, NumberFormatException, ErrValue, "an int32", cols[1].text)
@@ -45,10 +53,11 @@ func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 		if !ok {
 			return l.fail("offset", cols[2].at, NumberFormatException, ErrValue, "an int64", cols[2].text)
 		}
-		c.Entries = append(c.Entries, OffsetCheckpointEntry{l.Line, string(cols[0].text), int32(partition), offset})
+		if keep != nil {
+			keep(OffsetCheckpointEntry{l.Line, string(cols[0].text), int32(partition), offset})
+		}
 		return nil
 	})
-	return c, err
 }
 
 // readCheckpoint reads the header into h and gives every line after it that has the right number of columns to entry.

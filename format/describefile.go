@@ -195,13 +195,13 @@ func (d *describer) checkpoint(names []string, err error) {
 
 // offsetCheckpoint describes one of the four files with a line "topic partition offset" for each partition.
 func (d *describer) offsetCheckpoint() {
-	_, err := DecodeOffsetCheckpoint(d.buf)
+	err := readOffsetCheckpoint(d.buf, &CheckpointHeader{}, nil)
 	d.checkpoint([]string{"topic", "partition", "offset"}, err)
 }
 
 // leaderEpochs describes a leader-epoch-checkpoint.
 func (d *describer) leaderEpochs() {
-	_, err := DecodeLeaderEpochs(d.buf)
+	err := readLeaderEpochs(d.buf, &CheckpointHeader{}, nil)
 	d.checkpoint([]string{"epoch", "startOffset"}, err)
 }
 

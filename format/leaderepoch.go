@@ -20,8 +20,14 @@ type LeaderEpochs struct {
 // *StateError about the first thing the broker stumbles over; Entries holds every line that can be read all the same.
 func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 	var e LeaderEpochs
+	err := readLeaderEpochs(raw, &e.CheckpointHeader, func(entry EpochEntry) { e.Entries = append(e.Entries, entry) })
+	return e, err
+}
+
+// readLeaderEpochs gives each entry to keep, which may be nil: then nothing is kept in memory.
+func readLeaderEpochs(raw []byte, h *CheckpointHeader, keep func(EpochEntry)) error {
 	var negative *StateError
-	err := readCheckpoint(raw, &e.CheckpointHeader, 2, func(l textLine, cols []column) *StateError {
+	err := readCheckpoint(raw, h, 2, func(l textLine, cols []column) *StateError {
 		epoch, ok := parseJavaInt(cols[0].text, 32)
 		if !ok {
 			return l.fail("epoch", cols[0].at, NumberFormatException, ErrValue, "an int32", cols[0].text)
@@ -30,7 +36,9 @@ func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 		if !ok {
 			return l.fail("start offset", cols[1].at, NumberFormatException, ErrValue, "an int64", cols[1].text)
 		}
-		e.Entries = append(e.Entries, EpochEntry{l.Line, int32(epoch), start})
+		if keep != nil {
+			keep(EpochEntry{l.Line, int32(epoch), start})
+		}
 		// The file is read whole before LeaderEpochFileCache takes the entries one by one and refuses these.
 		if negative == nil && (epoch < 0 || start < 0) {
 			negative = l.fail("leader epoch entry", 0, IllegalArgumentException, ErrValue, "no negative numbers", l.text)
@@ -40,7 +48,7 @@ func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 	if err == nil {
 		err = negative.orNil()
 	}
-	return e, err
+	return err
 }
 
 // OutOfOrder is the index of the first entry whose epoch or start offset is not above its predecessor's, or −1. A
