@@ -194,7 +194,9 @@ func (p *Partition) view(ctx context.Context, s *logdir.Segment, fn func(*Segmen
 		}
 		return viewOptional(s.Index, func(index []byte) error {
 			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {
-				return fn(NewSegment(s.Base, log, index, timeIndex, last, p.maxBatchBytes))
+				seg := NewSegment(s.Base, log, index, timeIndex, last, p.maxBatchBytes)
+				seg.dataEnd = min(s.Log.DataEnd(), int64(len(log)))
+				return fn(seg)
 			})
 		})
 	})

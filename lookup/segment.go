@@ -38,6 +38,8 @@ type Segment struct {
 	last   bool
 	zeros  int64 // where the log turned out to hold nothing but zeros from, −1 if that is not known
 	reader *format.RecordReader
+
+	dataEnd int64 // from here on the log's file is a hole
 }
 
 // NewSegment views the bytes of a segment's files; a missing index is nil. The index of a closed segment is taken as a
@@ -53,6 +55,7 @@ func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchByt
 		noIndex: index == nil,
 		last:    last,
 		zeros:   -1,
+		dataEnd: int64(len(log)),
 		reader:  format.NewRecordReader(maxBatchBytes, nil),
 	}
 	s.diskIndex, s.diskTime = s.Index, s.Time
@@ -61,6 +64,13 @@ func NewSegment(base int64, log, index, timeIndex []byte, last bool, maxBatchByt
 		s.Time = s.Time.Logical()
 	}
 	return s
+}
+
+// scanner goes through the log from a position on, and looks at no hole that the file ends in.
+func (s *Segment) scanner(from int64) *format.Scanner {
+	sc := format.NewScanner(s.Log, from, s.Base)
+	sc.Zeros(s.dataEnd)
+	return sc
 }
 
 // A Hop is a batch header that phase 2 read: a batch that it skipped, or the hit.
@@ -219,7 +229,7 @@ func (s *Segment) preallocated(pos int64) bool {
 	if !s.last {
 		return false
 	}
-	if s.zeros < 0 && len(bytes.TrimLeft(s.Log[pos:], "\x00")) == 0 {
+	if s.zeros < 0 && len(bytes.TrimLeft(s.Log[min(pos, s.dataEnd):s.dataEnd], "\x00")) == 0 {
 		s.zeros = pos
 	}
 	return s.zeros >= 0 && pos >= s.zeros

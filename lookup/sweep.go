@@ -45,7 +45,7 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 		}
 	}
 	last := s.plainBatches(take)
-	for sc := format.NewScanner(s.Log, last, s.Base); sc.Next(); {
+	for sc := s.scanner(last); sc.Next(); {
 		b := sc.Batch()
 		switch {
 		case b != nil && b.Pos == last && out.Batches > 0: // taken already

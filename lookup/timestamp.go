@@ -134,7 +134,7 @@ func (x *IndexStep) searchTime(s *Segment, timestampMs int64) {
 func (r *Result) findTruth(ctx context.Context, timestampMs int64) error {
 	for _, seg := range r.Partition.Segments {
 		err := r.Partition.view(ctx, seg, func(s *Segment) error {
-			for sc := format.NewScanner(s.Log, 0, s.Base); sc.Next() && r.Time.Truth == nil; {
+			for sc := s.scanner(0); sc.Next() && r.Time.Truth == nil; {
 				b := sc.Batch()
 				if b == nil || b.MaxTimestamp < timestampMs {
 					continue
