@@ -133,7 +133,7 @@ func TestOracleBroker(t *testing.T) {
 			}
 			hang = append(hang, fmt.Sprintf("%s %d %d %d %d %d", r.Partition.Topic, r.Partition.PartitionDir.Partition,
 				tx.ProducerID, tx.ProducerEpoch, tx.CoordinatorEpoch, tx.FirstOffset))
-			aborts = append(aborts, strings.Replace(r.AbortLine(tx), "HOST:9092", server, 1))
+			aborts = append(aborts, strings.Replace(r.AbortLine(tx), "HOST:PORT", server, 1))
 		}
 	}
 	run(syscall.SIGTERM, func() {
