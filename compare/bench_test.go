@@ -14,6 +14,7 @@ import (
 
 // BenchmarkIdentical takes the comparison of two equal partitions as a multiple of what cmp takes for their bytes.
 func BenchmarkIdentical(b *testing.B) {
+	fixture.OnDisk(b)
 	var dirs, files []string
 	for range 2 {
 		dir := filepath.Join(b.TempDir(), "t-0")

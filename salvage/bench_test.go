@@ -12,6 +12,7 @@ import (
 
 // BenchmarkWhole takes the salvage of a healthy partition as a multiple of a copy that is brought to disk.
 func BenchmarkWhole(b *testing.B) {
+	fixture.OnDisk(b)
 	dir := filepath.Join(b.TempDir(), "t-0")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		b.Fatal(err)
