@@ -150,9 +150,8 @@ func (b *Start) noteElsewhere() {
 			ids = append(ids, id.String())
 		}
 		slices.Sort(ids)
-		b.Notes = append(b.Notes, fmt.Sprintf("by the metadata %d of the broker's partitions are in log directories "+
-			"that were "+
-			"not given (directory.id %s); if one of those is lost, they begin anew, empty", n,
+		b.Notes = append(b.Notes, fmt.Sprintf("by the metadata %d of the broker's partitions are in log directories that "+
+			"were not given (directory.id %s); if one of those is lost, they begin anew, empty", n,
 			strings.Join(ids[:min(len(ids), 4)], ", ")))
 	}
 }
@@ -215,8 +214,7 @@ func (b *Start) finishMoves(seen map[string]*PartitionStart) {
 		switch {
 		case current == nil:
 		case current.Partition.Parent == f.Partition.Parent:
-			b.stop(f.Partition.Display, "the partition was moved here, and the name that the directory is to get is "+
-				"taken")
+			b.stop(f.Partition.Display, "the partition was moved here, and the name that the directory is to get is taken")
 		default:
 			current.Replaced = f
 			if last := current.LogEnd - 1; last >= f.LogEnd {

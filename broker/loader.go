@@ -547,8 +547,7 @@ func (l *loader) findUnstable(offset int64) error {
 	s := floor(l.segments, offset)
 	switch {
 	case offset > l.logEnd || s == nil:
-		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a "+
-			"snapshot",
+		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a snapshot",
 			offset)
 	case offset == l.logEnd:
 		return nil

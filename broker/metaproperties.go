@@ -58,8 +58,7 @@ const unformatted = "there is no such file; a broker does not start with a log d
 // empty says that an empty directory is one of the broker's log directories, as where a disk is not mounted.
 func (b *Start) empty(dir string) {
 	if slices.ContainsFunc(b.Dirs, (*DirStart).kraft) {
-		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk "+
-			"mounted?")
+		b.stop(dir+"/"+format.KindMetaProperties.Info().Name, unformatted+"; the directory is empty: is its disk mounted?")
 	}
 }
 

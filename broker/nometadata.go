@@ -19,8 +19,7 @@ func (b *Start) listed(dirs []*logdir.LogDir) []*logdir.LogDir {
 	var kept []*logdir.LogDir
 	for _, dir := range dirs {
 		if dir.Listed && !s.names(dir) {
-			b.Notes = append(b.Notes, dir.Display+" is not in the log.dirs of server.properties: the broker does not "+
-				"look at it")
+			b.Notes = append(b.Notes, dir.Display+" is not in the log.dirs of server.properties: the broker does not look at it")
 			continue
 		}
 		kept = append(kept, dir)
@@ -36,8 +35,7 @@ func (b *Start) checkServer(metadata *DirStart) {
 	}
 	if slices.Contains(s.Roles, "controller") && s.NodeID != nil && len(s.Voters) > 0 && !slices.Contains(s.Voters,
 		*s.NodeID) {
-		b.stop("", fmt.Sprintf("by server.properties the node, %d, is a controller, and not one of the quorum's "+
-			"voters, %v",
+		b.stop("", fmt.Sprintf("by server.properties the node, %d, is a controller, and not one of the quorum's voters, %v",
 			*s.NodeID, s.Voters))
 	}
 	if !b.configured {
@@ -65,9 +63,8 @@ func (b *Start) ungiven(name string) {
 		b.complete = false
 		b.Notes = append(b.Notes, name+" is a log directory of server.properties too: give it with the others")
 	case place == logdir.Nowhere:
-		b.stop(name, "server.properties names it, and it is not there; a broker makes the directory, and does not "+
-			"start with "+
-			"one that kafka-storage.sh has not formatted")
+		b.stop(name, "server.properties names it, and it is not there; a broker makes the directory, and does not start "+
+			"with one that kafka-storage.sh has not formatted")
 	case name == b.opts.Server.MetadataDir:
 		b.stop(name, "the directory of the metadata log is a file")
 	default:
@@ -130,9 +127,8 @@ func (b *Start) lackMetadata() {
 	}
 	s := b.opts.Server
 	if s == nil || len(s.Roles) == 0 {
-		b.Unplaced = "there is no metadata log in what was given, so that it is not known which partitions keep " +
-			"their place: give its directory too, or the server.properties (--broker-config). If the node is its " +
-			"cluster's only " +
+		b.Unplaced = "there is no metadata log in what was given, so that it is not known which partitions keep their " +
+			"place: give its directory too, or the server.properties (--broker-config). If the node is its cluster's only " +
 			"controller and the metadata log is gone, a start sets every partition aside as -stray"
 		return
 	}
@@ -145,9 +141,8 @@ func (b *Start) lackMetadata() {
 	case len(s.Voters) == 1:
 		b.image, b.Forgotten = state.EmptyImage(), true
 	case len(s.Voters) > 1:
-		b.Unplaced = fmt.Sprintf("the metadata log is gone: the node brings it from the other controllers (there "+
-			"are %d), if most "+
-			"of them are there", len(s.Voters)-1)
+		b.Unplaced = fmt.Sprintf("the metadata log is gone: the node brings it from the other controllers (there are %d), "+
+			"if most of them are there", len(s.Voters)-1)
 	default:
 		b.Unplaced = "the metadata log is gone, and with it the list of the quorum's voters: the node brings both " +
 			"from the other controllers; if it is the only one, it waits for ever, and the broker does not start"

@@ -99,13 +99,11 @@ func (s *spoiler) smallFile() {
 	const cluster = "cluster.id=AABjb3JwdXMAAAAAAABxpA\n"
 	if s.rng.IntN(3) == 0 {
 		s.put(one(s, "data1", "data2", "meta")+"/meta.properties", "", "\x00\x00", "version=1\nnode.id=1\n"+cluster,
-			"version=0\nbroker.id=1\n"+cluster, "version=1\nnode.id=3\n"+cluster, "version = 1\nnode.id : "+
-				"1\r\n"+cluster,
+			"version=0\nbroker.id=1\n"+cluster, "version=1\nnode.id=3\n"+cluster, "version = 1\nnode.id : 1\r\n"+cluster,
 			"version=1\nnode.id=1 \n"+cluster, "version=7\nnode.id=1\n"+cluster,
 			"version=1\nnode.id=1\n"+cluster+"directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n",
 			"version=1\nnode.id=1\n"+cluster+"directory.id=cOfP_cR_hDC40WnKuljcbA\n",
-			"\xef\xbb\xbfversion=1\nnode.id=1\n"+cluster, "version=1\nnode.id=1\ncluster.id=AABjb3\\\n "+
-				"JwdXMAAAAAAABxpA\n")
+			"\xef\xbb\xbfversion=1\nnode.id=1\n"+cluster, "version=1\nnode.id=1\ncluster.id=AABjb3\\\n JwdXMAAAAAAABxpA\n")
 		return
 	}
 	p := s.partition()

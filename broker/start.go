@@ -208,8 +208,7 @@ func (b *Start) loadQuorum(d *DirStart) error {
 		b.vanish(before)
 	}
 	if at := b.image.Dangling; at != nil {
-		b.stop(p.Display, fmt.Sprintf("the record at offset %d is about a partition that the metadata before it do "+
-			"not know",
+		b.stop(p.Display, fmt.Sprintf("the record at offset %d is about a partition that the metadata before it do not know",
 			at.Offset))
 	}
 	b.recognize()
@@ -523,12 +522,10 @@ func (b *Start) unstable(all []*PartitionStart) {
 			}
 			switch {
 			case d.Early && p.Unstable:
-				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the "+
-					"time "+
-					"that it is loaded")
+				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it "+
+					"is loaded")
 			case d.Early:
-				b.stop(p.Partition.Display, "it cannot be set aside, since its log directory is offline by then: "+
-					""+p.Stray)
+				b.stop(p.Partition.Display, "it cannot be set aside, since its log directory is offline by then: "+p.Stray)
 			case p.Unstable:
 				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went "+
 					"offline, the broker does not start")

@@ -165,8 +165,7 @@ func (c *startCase) compare(log string) []string {
 func (c *startCase) chance() bool {
 	return slices.ContainsFunc(c.start.Dirs, func(d *DirStart) bool {
 		return slices.ContainsFunc(d.Offline, func(r Reason) bool {
-			return strings.Contains(r.Text, "if it is "+
-				"loaded after")
+			return strings.Contains(r.Text, "if it is loaded after")
 		})
 	})
 }

@@ -64,9 +64,8 @@ func (o *compactionOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Settings", func(fs *pflag.FlagSet) {
 		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
-			"is one replica "+
-			"or no metadata, else the checkpoint")
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is "+
+			"one replica or no metadata, else the checkpoint")
 		fs.Var(&o.CleanedTo, "cleaned-to", "take this for the line in cleaner-offset-checkpoint; -1 for none")
 		fs.Var(&byteSize{&o.DedupeBuffer}, "dedupe-buffer", "log.cleaner.dedupe.buffer.size: a `SIZE` for all threads' "+
 			"offset maps")

@@ -30,9 +30,8 @@ type compareOptions struct {
 func (o *compareOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "What to compare", func(fs *pflag.FlagSet) {
 		o.level = "records"
-		fs.Var(newEnum(&o.level, "batches", "records"), "level", "what has to be the same; with batches the exit code is "+
-			"1 too where "+
-			"the same records are stored otherwise")
+		fs.Var(newEnum(&o.level, "batches", "records"), "level", "what has to be the same; with batches the exit code is 1 "+
+			"too where the same records are stored otherwise")
 		fs.BoolVar(&o.state, "state", false, "compare leader epochs and producer snapshots too")
 		fs.BoolVar(&o.fingerprint, "fingerprint", false, "compare nothing, but write fingerprints of the PATHs, as JSON "+
 			"lines, for another machine")

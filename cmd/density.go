@@ -105,9 +105,8 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 	}
 	differs := comparison.Differs()
 	if o.FailOnDiff && !comparison.SideBySide() && incomplete == nil {
-		return usageErrorf("--fail-on-diff compares, but nothing is set side by side: give two partitions, two " +
-			"directories that have the " +
-			"same ones, or --interval")
+		return usageErrorf("--fail-on-diff compares, but nothing is set side by side: give two partitions, two directories " +
+			"that have the same ones, or --interval")
 	}
 	if !o.Quiet || differs {
 		o.print(env, comparison)

@@ -80,8 +80,7 @@ func (d *decoderClass) Set(text string) error {
 	short := decoderClass(strings.TrimSuffix(strings.TrimSuffix(name, "decoder"), "deserializer"))
 	if _, ok := kafkaDecoders[short]; !ok {
 		return fmt.Errorf("%s is a Java class, which kseg cannot run; of those that come with Kafka it knows String, "+
-			"Integer, Long and "+
-			"Default, and --payload hex or base64 shows bytes of any kind", text)
+			"Integer, Long and Default, and --payload hex or base64 shows bytes of any kind", text)
 	}
 	*d = short
 	return nil

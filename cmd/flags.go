@@ -30,8 +30,7 @@ func (o *operandOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.VarP(&numberList[int64]{&o.Segments}, "segment", "", "only the segments with these `BASE[,BASE]` offsets")
 		fs.VarP(&optionalNumber{&o.BaseOffset}, "base-offset", "", "the first offset of a file whose name does not tell")
 		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read "+
-			"where no PATH is "+
-			"given, and its settings count where no topic has its own")
+			"where no PATH is given, and its settings count where no topic has its own")
 	})
 }
 

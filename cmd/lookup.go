@@ -67,8 +67,7 @@ func addIntervalFlags(fs *pflag.FlagSet, interval func(fs *pflag.FlagSet), rule 
 func checkRule(rule string) error {
 	if rule == "per-append" {
 		return usageErrorf("--rule per-append: a log does not tell which batches were appended together, so what a broker " +
-			"before 4.0.1 would " +
-			"have indexed cannot be derived from it")
+			"before 4.0.1 would have indexed cannot be derived from it")
 	}
 	return nil
 }

@@ -49,8 +49,7 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&optionalNumber{&o.Sample}, "sample", "with --what-if, try `N` batches of each partition instead of all")
 		o.Sort = "name"
 		fs.Var(newEnum(&o.Sort, ls.Keys...), "sort", "the largest first, by age the one whose newest record is oldest; "+
-			"sorted lists are "+
-			"printed when all is read")
+			"sorted lists are printed when all is read")
 		fs.VarP(&optionalNumber{&o.Top}, "top", "n", "only the first `N` lines")
 		fs.Int64Var(&o.MaxMapCount, "max-map-count", defaultMaxMapCount, "vm.max_map_count of the broker's machine: `N`")
 	})

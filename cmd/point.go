@@ -28,8 +28,7 @@ func parsePoint(flag, text string, now time.Time) (state.Point, error) {
 	ms, err := render.ParseTime(text, now)
 	if err != nil {
 		return state.Point{}, usageErrorf("%s: %q is neither an offset nor a time: give a number, RFC 3339 "+
-			"(2023-11-14T22:13:20Z) or a distance "+
-			"from now (-2h)", flag, text)
+			"(2023-11-14T22:13:20Z) or a distance from now (-2h)", flag, text)
 	}
 	return state.Point{Given: true, IsTime: true, TimeMs: ms}, nil
 }

@@ -84,18 +84,13 @@ func (o *predictOptions) AddFlags(fs *pflag.FlagSet) {
 		o.Shutdown = "auto"
 		fs.Var(&optionalNumber{&o.RecoveryPoint}, "recovery-point",
 			"take this for the line in recovery-point-offset-checkpoint")
-		fs.Var(&optionalNumber{&o.LogStart}, "log-start-offset", "take this for the line in "+
-			"log-start-offset-checkpoint")
-		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: "+
-			"`\"rm FILE\"`, \"truncate FILE BYTES\" "+
+		fs.Var(&optionalNumber{&o.LogStart}, "log-start-offset", "take this for the line in log-start-offset-checkpoint")
+		fs.Var(&editList{&o.Edits}, "what-if", "as if that had been done before: `\"rm FILE\"`, \"truncate FILE BYTES\" "+
 			"(repeatable; FILE may be a glob)")
-		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is "+
-			"known: "+
+		fs.Var(&override{list: &o.Overrides}, "topic-config", "take this for a topic's setting, instead of what is known: "+
 			"`[GLOB:]KEY=VALUE` (repeatable, the last that fits wins)")
-		fs.Var(&byteRate{&o.Rate}, "rate", "how fast a recovery thread reads, as 200MB/s: says how long the start "+
-			"takes")
-		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: "+
-			"`N` of each "+
+		fs.Var(&byteRate{&o.Rate}, "rate", "how fast a recovery thread reads, as 200MB/s: says how long the start takes")
+		fs.IntVar(&o.Threads, "recovery-threads", defaultRecoveryThreads, "num.recovery.threads.per.data.dir: `N` of each "+
 			"log directory")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {

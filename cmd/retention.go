@@ -113,15 +113,13 @@ func (o *retentionOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&override{&o.Overrides, "retention.ms"}, "retention-ms", "short for --topic-config retention.ms=`DURATION`")
 		fs.Var(&override{&o.Overrides, "retention.bytes"}, "retention-bytes",
 			"short for --topic-config retention.bytes=`SIZE`")
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
-			"is one replica "+
-			"or no metadata, else the checkpoint")
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is "+
+			"one replica or no metadata, else the checkpoint")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
 		o.Sort = retention.SortKeys[0]
 		fs.Var(newEnum(&o.Sort, retention.SortKeys...), "sort", "the order of topics where a log directory has a line for "+
-			"each: those first that "+
-			"free most, are largest, or by name")
+			"each: those first that free most, are largest, or by name")
 		fs.BoolVar(&o.Plan, "plan", false, "only the names of the files that the next check removes, one a line")
 	})
 	o.operandOptions.AddFlags(fs)

@@ -38,9 +38,8 @@ func (o *txnOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.StringArrayVar(&o.IDs, "transactional-id", nil, "only the transactions of this `ID` (repeatable)")
 	})
 	addGroup(fs, "Settings", func(fs *pflag.FlagSet) {
-		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there "+
-			"is one replica "+
-			"or no metadata, else the checkpoint")
+		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is "+
+			"one replica or no metadata, else the checkpoint")
 		o.Shutdown = "auto"
 		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker was stopped; auto goes by "+
 			".kafka_cleanshutdown")

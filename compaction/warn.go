@@ -121,9 +121,8 @@ func (r *Report) warnOfDelay() {
 		came = "the cleaner had never come"
 	}
 	r.warnf("By its records' times the log has been dirty enough since %s; %s and %s later %s. Its thread is dead "+
-		"(log-cleaner.log says why; "+
-		"time-since-last-run-ms grows), it was off (log.cleaner.enable), it has given up on this partition, or it is busy "+
-		"with others.",
+		"(log-cleaner.log says why; time-since-last-run-ms grows), it was off (log.cleaner.enable), it has given up on "+
+		"this partition, or it is busy with others.",
 		render.Minute(sinceMs), render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late),
 		came)
 }

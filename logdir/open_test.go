@@ -327,8 +327,7 @@ func TestForeignOperandsAreNamed(t *testing.T) {
 		write("0-1-v1.log", batchHead): "0-1-v1.log: not a file or directory of Kafka's; it looks like a " +
 			"segment of Redpanda, whose format is another one",
 		write("carved.bin", batchHead): "carved.bin: not a file or directory of Kafka's; it looks like a segment by its " +
-			"first bytes, though not by its name; " +
-			"add --base-offset N to read it as one (its first batch says 7)",
+			"first bytes, though not by its name; add --base-offset N to read it as one (its first batch says 7)",
 		"empty": "empty: not a file or directory of Kafka's; it looks like an empty directory",
 		"redpanda": "redpanda: not a file or directory of Kafka's; it looks like a directory of Redpanda's, whose format " +
 			"is another one",

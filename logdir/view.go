@@ -36,12 +36,10 @@ func (e *FaultError) Error() string {
 			"files it has open; run again to read what is left", e.Display, ErrVanished, e.Pos, e.Mapped, e.Now)
 	case e.Err == nil:
 		return fmt.Sprintf("%s: byte %d could not be read from memory, though the file has it: no memory was free, or it "+
-			"changed; run again, "+
-			"or on a copy", e.Display, e.Pos)
+			"changed; run again, or on a copy", e.Display, e.Pos)
 	case errors.Is(e.Err, syscall.EIO):
-		return fmt.Sprintf("%s: byte %d cannot be read: %v: the device fails there (see dmesg); copy what can be read "+
-			"with ddrescue or the "+
-			"like and read the copy", e.Display, e.Pos, e.Err)
+		return fmt.Sprintf("%s: byte %d cannot be read: %v: the device fails there (see dmesg); copy what can be read with "+
+			"ddrescue or the like and read the copy", e.Display, e.Pos, e.Err)
 	}
 	return fmt.Sprintf("%s: byte %d cannot be read: %v", e.Display, e.Pos, e.Err)
 }

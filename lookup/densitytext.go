@@ -284,9 +284,8 @@ func (c *Comparison) plateaus() []string {
 		}
 	}
 	if len(found) > 3 {
-		return []string{"Where the regime is plateau, batches are larger than the interval: every batch but the first of " +
-			"a segment is " +
-			"indexed, and a smaller interval adds nothing."}
+		return []string{"Where the regime is plateau, batches are larger than the interval: every batch but the first of a " +
+			"segment is indexed, and a smaller interval adds nothing."}
 	}
 	var out []string
 	for _, p := range found {
@@ -301,9 +300,8 @@ func (c *Comparison) plateaus() []string {
 		case n > 1:
 			than = "intervals " + strings.Join(p.intervals[:n-1], ", ") + " and " + p.intervals[n-1]
 		}
-		out = append(out, fmt.Sprintf("Batches (%s) are larger than %s: every batch but the first of a segment is "+
-			"indexed, and a smaller "+
-			"interval adds nothing.", size, than))
+		out = append(out, fmt.Sprintf("Batches (%s) are larger than %s: every batch but the first of a segment is indexed, "+
+			"and a smaller interval adds nothing.", size, than))
 	}
 	return out
 }
@@ -339,8 +337,7 @@ func (d *Density) sentences() []string {
 func (d *Density) gainSentence() string {
 	g := d.Gain
 	text := fmt.Sprintf("%s: the index was written one entry an append, as brokers before 4.0.1 do. A rebuild (kseg "+
-		"verify --rebuild, or a "+
-		"broker's recovery) with interval %d", d.Path, g.Supposed)
+		"verify --rebuild, or a broker's recovery) with interval %d", d.Path, g.Supposed)
 	if g.MeanBytes >= d.MeanBytes {
 		return text + fmt.Sprintf(" would gain nothing: %d entries for %d.", g.Entries, d.Entries)
 	}

@@ -122,8 +122,7 @@ func (p *Partition) lookupOffset(ctx context.Context, offset int64, o Options) (
 	floor := p.floor(offset)
 	if floor < 0 {
 		r.note("Offset %d lies before segment %d: a broker would ask an earlier one, which is not among those looked at. "+
-			"The answer is what this "+
-			"one would give.", offset, r.FirstBase)
+			"The answer is what this one would give.", offset, r.FirstBase)
 		floor = 0
 	}
 	if offset >= r.FirstBase && p.Segments[floor].Next == nil {
@@ -195,8 +194,7 @@ func (r *Result) atEnd(ctx context.Context, offset int64) (bool, error) {
 		r.note("After a clean start a broker would read the end of the log and fail: %v.", end.err)
 	case end.loaded != end.batches:
 		r.note("The last entry of the offset index leads nowhere: after a clean start a broker would take %d for the log "+
-			"end offset, "+
-			"though batches up to %d are there.", end.loaded, end.batches-1)
+			"end offset, though batches up to %d are there.", end.loaded, end.batches-1)
 	}
 	switch {
 	case offset > end.batches:
@@ -405,8 +403,7 @@ func (r *Result) explainIndex(t *Try) {
 	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
 		r.note("Segment %d has no offset index: every lookup scans from byte 0. A broker writes a new one when it starts "+
-			"next, by "+
-			"recovering the segment.", t.Base)
+			"next, by recovering the segment.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
 		r.noteRoom(x)
 	case x.ZeroTail > 0:
@@ -439,8 +436,7 @@ func (r *Result) explainSlots(x *IndexStep) {
 func (r *Result) explainScan(t *Try) {
 	if t.Inside != nil {
 		r.note("Byte %d, where the index entry leads, lies inside the batch at byte %d (offsets %d–%d): a broker takes "+
-			"what is there for a "+
-			"batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
+			"what is there for a batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
 	}
 	if t.Scan.Start > t.Survey.LogSize {
 		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds "+
@@ -493,8 +489,7 @@ func (r *Result) explainLinear() {
 	}
 	if m := r.missed(); m != nil {
 		r.note("A scan of the whole log finds offset %d in the batch at byte %d (offsets %s): the broker's way does not "+
-			"lead there, its "+
-			"answer is wrong.", r.Target, m.Position, offsets(*m))
+			"lead there, its answer is wrong.", r.Target, m.Position, offsets(*m))
 		return
 	}
 	if r.Outcome != Found {

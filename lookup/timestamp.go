@@ -204,8 +204,7 @@ func (r *Result) explainTimeIndex(t *Try) {
 	case x.Missing && t.Survey.Batches == 0: // made with the first entry
 	case x.Missing:
 		r.note("Segment %d has no time index: the search starts at its first offset. A broker that starts after a clean "+
-			"stop makes an empty one "+
-			"and leaves it so.", t.Base)
+			"stop makes an empty one and leaves it so.", t.Base)
 	case x.ZeroTail > 0 && t.Active:
 		r.noteRoom(x)
 	case x.ZeroTail > 0:

@@ -196,8 +196,7 @@ func (s *Summary) sentences(st Style) []string {
 	}
 	if t.Unread > 0 {
 		list = append(list, st.Theme.Look(render.Plural(t.Unread, "directory or log", "directories and logs")+
-			" could not be read; what is in "+
-			"them is not in these numbers."))
+			" could not be read; what is in them is not in these numbers."))
 	}
 	if t.Maps > 0 {
 		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).",

@@ -78,9 +78,8 @@ func (w *WhatIf) Title() string {
 		level = fmt.Sprintf(" at level %d", w.Level)
 	}
 	return fmt.Sprintf("Then: the same records, in their order, by a producer with compression.type=%s%s and "+
-		"batch.size=%d whose batches are all full. "+
-		"Compressed by this program's own libraries, with their levels; those of a producer or broker may give a tenth "+
-		"more or less.",
+		"batch.size=%d whose batches are all full. Compressed by this program's own libraries, with their levels; those of "+
+		"a producer or broker may give a tenth more or less.",
 		w.Codec, level, w.Batch)
 }
 

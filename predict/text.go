@@ -107,9 +107,8 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		dst = appendItem(dst, text, st.Width)
 	}
 	if b.Forgotten {
-		dst = appendItem(dst, "the metadata log is gone: the broker, its cluster's only controller, begins a new "+
-			"one that knows no "+
-			"topic", st.Width)
+		dst = appendItem(dst, "the metadata log is gone: the broker, its cluster's only controller, begins a new one that "+
+			"knows no topic", st.Width)
 	}
 	if b.Unplaced != "" {
 		dst = appendItem(dst, b.Unplaced, st.Width)
@@ -268,8 +267,7 @@ func why(p *broker.PartitionStart) []string {
 		lines = append(lines, p.Stray)
 	}
 	if p.Replaced != nil {
-		lines = append(lines, p.Replaced.Partition.Display+", the copy in the log directory to which the partition "+
-			"was "+
+		lines = append(lines, p.Replaced.Partition.Display+", the copy in the log directory to which the partition was "+
 			"moved, takes its place, and this one is deleted")
 	}
 	for _, c := range p.Cuts {
@@ -373,8 +371,7 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 			text := fmt.Sprintf("Where %s lies there are %s free of %s", d.Dir.Display, render.Bytes(s.Free),
 				render.Bytes(s.Size))
 			if s.Free < lowSpace {
-				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty " +
-					"sound " +
+				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty sound " +
 					"segments, so make room first"
 			}
 			parts = append(parts, text+".")

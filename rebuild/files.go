@@ -278,8 +278,7 @@ func (d *folder) present(f newFile) (bool, error) {
 		}
 	}
 	return true, fmt.Errorf("%s is there already and differs from what was rebuilt; it stays as it was (take it away, "+
-		"or name "+
-		"another folder)", path)
+		"or name another folder)", path)
 }
 
 // write writes a file under another name, brings it to disk, and gives it its name.

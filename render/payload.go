@@ -30,11 +30,9 @@ const (
 var payloadNames = [...]string{"auto", "utf8", "hex", "base64", "len", "redacted"}
 
 // PayloadHelp is the text of the flag's help.
-const PayloadHelp = "how keys, values and header values are shown; auto means as text if they are text, else in " +
-	"hex. Control characters " +
-	"are escaped on a terminal and wherever a mode is given; without one, text for a file or pipe is raw, as " +
-	"kafka-dump-log " +
-	"writes it (see kseg help payloads)"
+const PayloadHelp = "how keys, values and header values are shown; auto means as text if they are text, else in hex. " +
+	"Control characters are escaped on a terminal and wherever a mode is given; without one, text for a file or pipe is " +
+	"raw, as kafka-dump-log writes it (see kseg help payloads)"
 
 // String returns the mode's name.
 func (p Payload) String() string {

@@ -116,9 +116,8 @@ func (r *Report) warn() {
 		r.warnOfLog(s)
 	}
 	if len(byFileTime) > 0 {
-		r.Warnings = append(r.Warnings, "No record of "+segmentList(byFileTime)+" has a timestamp, so that the file's "+
-			"time counts. A copy made without "+
-			"keeping times is younger.")
+		r.Warnings = append(r.Warnings, "No record of "+segmentList(byFileTime)+" has a timestamp, so that the file's time "+
+			"counts. A copy made without keeping times is younger.")
 	}
 	if held := r.heldByWatermark(); len(held) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below "+
@@ -128,8 +127,7 @@ func (r *Report) warn() {
 	}
 	if r.StartSource == "checkpoint" && r.Log.StartOffset > r.Log.EndOffset {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d lies beyond the log end %d: a broker that "+
-			"starts deletes all "+
-			"segments and begins anew there.", r.Log.StartOffset, r.Log.EndOffset))
+			"starts deletes all segments and begins anew there.", r.Log.StartOffset, r.Log.EndOffset))
 	}
 	r.warnOfTiers()
 }
@@ -160,8 +158,7 @@ func (r *Report) warnOfMetadata(im *state.Image) []logdir.Problem {
 		return []logdir.Problem{{Display: f.Display, Err: fmt.Errorf("%s: %w", f.Display, err)}}
 	case meta.TopicID != t.ID:
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The metadata has another topic of this name (id %s, here %s), whose "+
-			"settings are shown; "+
-			"a broker of that cluster would set the directory aside as -stray.", t.ID, meta.TopicID))
+			"settings are shown; a broker of that cluster would set the directory aside as -stray.", t.ID, meta.TopicID))
 	}
 	return nil
 }
@@ -216,8 +213,7 @@ func (r *Report) warnOfUncopied() {
 		said = fmt.Sprintf("has this partition copied up to offset %d", c.Last)
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("Kept until a copy in remote storage is finished: %s. "+
-		"__remote_log_metadata, as far as it "+
-		"was given, %s.", segmentList(waiting), said))
+		"__remote_log_metadata, as far as it was given, %s.", segmentList(waiting), said))
 }
 
 func (r *Report) heldByWatermark() []*SegmentReport {

@@ -206,8 +206,7 @@ func (r *run) findGroups() error {
 		}
 		if !ok {
 			return fmt.Errorf("%w: it is not known which partition %s belongs to; put it into a folder with the partition's "+
-				"name, like orders-0, "+
-				"or name one partition beside it", logdir.ErrUsage, o.Arg)
+				"name, like orders-0, or name one partition beside it", logdir.ErrUsage, o.Arg)
 		}
 		c := &copyOf{operand: o.Arg, dir: o.Partition}
 		if o.File != nil {
@@ -352,8 +351,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 		res.Diverged, res.DivergedAt = true, p.divergedAt
 		if r.opts.Prefer == "" {
 			return fmt.Errorf("%s: the copies hold different records from offset %d on, and no history is made of two; "+
-				"--prefer PATH says which "+
-				"counts (kseg compare shows them)", g.name, p.divergedAt)
+				"--prefer PATH says which counts (kseg compare shows them)", g.name, p.divergedAt)
 		}
 		if scans, err = below(scans, p.divergedAt); err != nil {
 			return err

@@ -28,8 +28,7 @@ func (w *writer) partitionFiles(g *group) error {
 		err = errors.Join(err, w.small(format.KindPartitionMetadata.Info().Name, metadata))
 	} else {
 		w.res.Notes = append(w.res.Notes, "no copy has a partition.metadata that can be read; a broker that knows the "+
-			"topic's id takes the directory "+
-			"for a stray one unless you write it: version: 0, topic_id: ...")
+			"topic's id takes the directory for a stray one unless you write it: version: 0, topic_id: ...")
 	}
 	if g.dir().IsClusterMetadata() {
 		err = errors.Join(err, w.metadataFiles(g))

@@ -202,9 +202,8 @@ func (d *Decoder) refuseFrame(frame int16) {
 	kafka := "Could not deserialize metadata record due to unknown frame version " + n +
 		"(only frame version 1 is supported)"
 	if frame == 0 {
-		kafka = "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview " +
-			"release of " +
-			"KRaft in 2.8 to newer versions are not supported."
+		kafka = "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release " +
+			"of KRaft in 2.8 to newer versions are not supported."
 	}
 	d.record.Err = &Error{Kafka: kafka,
 		Err: &format.Error{What: "frame version", Want: "1", Got: n, Err: format.ErrUnsupported}}

@@ -60,8 +60,7 @@ func TestMostTaggedFields(t *testing.T) {
 // The example of a PartitionRecord, and one with the tags of version 2 out of order and an unknown one.
 func TestValuesOfAPartitionRecord(t *testing.T) {
 	const body = "01 03 02 00000005 dbde9ad717d14a41a7d95e9900225a11 03 00000001 00000002 02 00000001 01 01 00000001 " +
-		"00000007" +
-		"00000009 02 cb9781cf30358c505606fee555000102"
+		"0000000700000009 02 cb9781cf30358c505606fee555000102"
 	r := NewDecoder().Decode(Metadata, nil, unhex(body+"03 02 05 02 00000003 07 02 abcd 00 01 01"))
 	if r.Err != nil {
 		t.Fatal(r.Err)

@@ -240,8 +240,7 @@ func (r *Report) Warnings() []string {
 	}
 	if r.Trusting && r.LogEnd > r.LogStart {
 		out = append(out, "there is no snapshot, and the broker was stopped cleanly: it begins without producers, whatever "+
-			"the log holds; "+
-			"--shutdown unclean shows what the log holds")
+			"the log holds; --shutdown unclean shows what the log holds")
 	}
 	return out
 }

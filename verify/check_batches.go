@@ -184,8 +184,7 @@ func (p *partition) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset
 func (p *partition) badMagic(seg *segment, b, v2 *format.Batch) {
 	p.found(seg, Finding{Code: "batch-magic", Place: at(seg.log.Rel, v2), logPos: b.Pos, Next: p.putBack(true),
 		Message: fmt.Sprintf("the magic byte is %d, but all else is a record batch of magic 2 with a matching checksum, "+
-			"which leaves "+
-			"out that byte%s", b.Magic, p.magicEffect(seg, b.Magic)),
+			"which leaves out that byte%s", b.Magic, p.magicEffect(seg, b.Magic)),
 		Evidence: []Evidence{{"magic", "2", strconv.Itoa(int(b.Magic))}}})
 }
 

@@ -85,14 +85,12 @@ func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) 
 		finding.Code, finding.Message = "unknown-file", "the file is not Kafka's; a broker ignores it"
 	case kind.Info().Place&here == 0, here == format.InPartition && !metadata && (kind == format.KindQuorumState ||
 		kind == format.KindCheckpoint):
-		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a "+
-			"broker "+
+		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a broker "+
 			"ignores it"
 	case kind == format.KindCheckpoint && (n.HasBase || n.Bootstrap()), !kind.HasOffset():
 		return finding, false
 	case kind == format.KindCheckpoint:
-		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an "+
-			"epoch; a "+
+		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a "+
 			"broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
@@ -149,8 +147,7 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 		finding.Code, finding.Message = "leftover-deleted", "the file was to be deleted"
 	case "cleaned":
 		if finding.Code = "leftover-cleaned"; p.dir.Parent != nil && p.dir.Parent.BrokerRuns() {
-			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log "+
-				"directory is "+
+			finding.Severity, finding.Message = Note, "the log cleaner of the broker that runs on this log directory is "+
 				"writing the segment"
 			break
 		}
@@ -158,9 +155,8 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	case "swap":
 		p.swap(f, &finding)
 	default:
-		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; "+
-			"the "+
-			"one that it was to replace still counts"
+		finding.Code, finding.Message = "leftover-temporary", "the file was being written when the broker stopped; the one "+
+			"that it was to replace still counts"
 	}
 	p.found(nil, finding)
 }
@@ -198,8 +194,7 @@ func lookAtLogDir(l *logDir) {
 	for _, f := range l.dir.Files {
 		if f.Name.Leftover() {
 			l.found(Finding{Code: "leftover-temporary", Place: inFile(f.Rel, -1, -1), logPos: -1,
-				Message: "the file was being written when the broker stopped; the one that it was to replace still " +
-					"counts"})
+				Message: "the file was being written when the broker stopped; the one that it was to replace still counts"})
 		} else if finding, ok := misnamed(f, format.InLogDir, false); ok {
 			l.found(finding)
 		}
@@ -207,8 +202,7 @@ func lookAtLogDir(l *logDir) {
 	for _, name := range l.dir.Subdirs {
 		if broker.MisnamedDir(name) {
 			l.found(Finding{Code: "unknown-directory", Place: inFile(name, -1, -1), logPos: -1,
-				Message: "the name is not that of a partition; a broker does not start while this is in its log " +
-					"directory"})
+				Message: "the name is not that of a partition; a broker does not start while this is in its log directory"})
 		}
 	}
 }

@@ -102,8 +102,7 @@ func (x *indexFollower) end(seg *segment) {
 		x.empty = append(x.empty, emptyIndex{seg, x.file, least})
 	case least > most:
 		x.found(seg, "index-differs-from-rebuild", 0, 0, fmt.Sprintf("no index.interval.bytes explains the entries: %d "+
-			"bytes were left without "+
-			"one, and %d got one; lookups are right", least, most+1), Evidence{})
+			"bytes were left without one, and %d got one; lookups are right", least, most+1), Evidence{})
 	}
 }
 
@@ -191,8 +190,7 @@ func (x *indexFollower) finish() {
 			x.file = e.file
 			x.p.found(e.seg, Finding{Code: "index-sparse", Place: inFile(e.file, 0, 0), logPos: -1,
 				Message: fmt.Sprintf("the index is empty, but by the interval of the partition's others (at most %d bytes) it "+
-					"should have entries: "+
-					"the segment goes %d bytes without", most, e.least)})
+					"should have entries: the segment goes %d bytes without", most, e.least)})
 		}
 	}
 }

@@ -203,8 +203,7 @@ func (o *offsetOrder) cross(b placed) {
 		o.found(crossing, Finding{Code: "segment-overlap",
 			Place: crossing.seg.place(crossing.pos, crossing.seg.size-crossing.pos, crossing.base, o.prev.next-1),
 			Message: fmt.Sprintf("offsets from %d on are in this segment and in the next one, which begins at %d; brokers "+
-				"read them from "+
-				"the next one", max(crossing.base, b.seg.base), b.seg.base),
+				"read them from the next one", max(crossing.base, b.seg.base), b.seg.base),
 			Related: []Place{b.place()}})
 	}
 	o.accept(b)
@@ -409,9 +408,8 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 	o.outlierFinding = o.found(c, Finding{Code: "batch-base-offset", Place: c.seg.place(c.pos, c.size, want,
 		want+c.length()-1),
 		from: max(0, min(want, c.base)), until: max(want+c.length(), c.next),
-		Message: fmt.Sprintf("the base offset is %d, but what comes before and after leaves just %d–%d for these "+
-			"records; the checksum leaves "+
-			"out this field", c.base, want, want+c.length()-1),
+		Message: fmt.Sprintf("the base offset is %d, but what comes before and after leaves just %d–%d for these records; "+
+			"the checksum leaves out this field", c.base, want, want+c.length()-1),
 		Evidence: []Evidence{{"base offset", itoa(want), itoa(c.base)}},
 		Related:  related})
 	o.outlier, o.missing = c, want

@@ -108,9 +108,8 @@ func lookAtRecords(p *batchPass) {
 		return
 	case f.badOffset >= 0:
 		p.found(Finding{Code: "record-offset", Place: p.place(),
-			Message: fmt.Sprintf("a record has offset %d, which is not between its batch's first and last offset or not "+
-				"above that of "+
-				"the record before", f.badOffset),
+			Message: fmt.Sprintf("a record has offset %d, which is not between its batch's first and last offset or not above "+
+				"that of the record before", f.badOffset),
 			Evidence: []Evidence{{"record offset", fmt.Sprintf("%d to %d, rising", b.BaseOffset, b.LastOffset),
 				itoa(f.badOffset)}}})
 	case b.Legacy() && b.Codec() != format.CodecNone && f.n > 0 && f.last != b.LastOffset:
@@ -177,9 +176,8 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	}
 	if b.TimestampType() == format.CreateTime && f.maxTimestamp != b.MaxTimestamp {
 		p.found(Finding{Code: "batch-max-timestamp", Place: p.place(),
-			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; lookups "+
-				"by time and "+
-				"retention go by the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
+			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; lookups by "+
+				"time and retention go by the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
 			Evidence: []Evidence{{"max timestamp", itoa(f.maxTimestamp), itoa(b.MaxTimestamp)}}})
 		return
 	}
@@ -192,8 +190,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 		timestampFinding(p, "timestamp-unit", f.maxOffset, f.maxTimestamp, "is a time of our days in "+unit)
 	} else if now := p.opts.Now.UnixMilli(); f.maxTimestamp > now {
 		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "lies in the future: until then no retention "+
-			"by time deletes the "+
-			"segment or those after it")
+			"by time deletes the segment or those after it")
 	}
 }
 

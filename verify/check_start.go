@@ -91,9 +91,8 @@ func (o *operands) replaced(s *broker.PartitionStart) {
 	}
 	f := Finding{Code: "partition-replaced", Partition: s.Partition.Name, Shown: s.Partition.Display, logPos: -1,
 		Place: Place{s.Partition.Rel, -1, -1, s.Replaced.LogEnd, s.LogEnd - 1}}
-	f.Message = fmt.Sprintf("the partition was moved, and by the cluster's metadata has come to its new log "+
-		"directory; a "+
-		"broker puts %s in its place, which ends at offset %d, and deletes this one", s.Replaced.Partition.Display,
+	f.Message = fmt.Sprintf("the partition was moved, and by the cluster's metadata has come to its new log directory; "+
+		"a broker puts %s in its place, which ends at offset %d, and deletes this one", s.Replaced.Partition.Display,
 		s.Replaced.LogEnd)
 	o.found(f)
 }
@@ -196,9 +195,8 @@ func (o *operands) absentMetadata(b *broker.Start) {
 	for _, d := range b.Dirs {
 		if len(d.Dir.Subdirs) == 0 && d.State.MetaRaw != nil {
 			o.found(Finding{Code: "metadata-log-absent", Place: inFile(".", -1, -1), Shown: d.Dir.Display, logPos: -1,
-				Message: "there is no log in this log directory, and no metadata log in the others: if it was here, " +
-					"and the " +
-					"node is its cluster's only controller, a broker sets every partition aside as -stray"})
+				Message: "there is no log in this log directory, and no metadata log in the others: if it was here, and the node " +
+					"is its cluster's only controller, a broker sets every partition aside as -stray"})
 		}
 	}
 }

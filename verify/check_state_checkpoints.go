@@ -88,8 +88,7 @@ func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicP
 		if !there[state.TopicPartition{Topic: e.Topic, Partition: e.Partition}] &&
 			!l.driver.dirState(l.dir).spokenFor[lineOf{c.File.Rel, e.Pos}] {
 			f := Finding{Code: "checkpoint-unknown-partition", Place: inFile(c.File.Rel, e.Pos, e.Len), logPos: -1,
-				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the "+
-					"next time",
+				Message: fmt.Sprintf("there is no directory %s-%d; a broker ignores the line, and leaves it out the next time",
 					e.Topic, e.Partition)}
 			l.found(f)
 		}
@@ -214,8 +213,7 @@ func lookAtLines(p *partition, end int64) {
 	if c, ok := p.line(format.KindCleanerOffsetCheckpoint); ok && len(p.segments) > 0 {
 		if active := p.segments[len(p.segments)-1].base; c.offset > active {
 			c.found("cleaner-offset-range", Note, active, c.offset-1, "at most "+itoa(active),
-				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, "+
-					"which begins at "+
+				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at "+
 					"%d; a broker begins anew",
 					c.offset, active))
 		}
@@ -281,10 +279,8 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		return 0
 	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
-			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the "+
-				"segment, "+
-				"and lists only logs that start "+
-				"after it", c.offset, start))
+			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, "+
+				"and lists only logs that start after it", c.offset, start))
 	}
 	return c.offset
 }

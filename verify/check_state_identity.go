@@ -224,10 +224,8 @@ func lookAtProperties(file string, raw []byte, m *format.MetaProperties, err err
 func oddMarker(file string, raw []byte) (Finding, bool) {
 	marker, err := format.DecodeCleanShutdown(raw)
 	if err != nil {
-		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker "+
-			"stopped "+
-			"cleanly; of which of its lives that was, "+
-			"a controller is not told"), true
+		return stateError("clean-shutdown-content", file, raw, err, "that the file is there says that the broker stopped "+
+			"cleanly; of which of its lives that was, a controller is not told"), true
 	}
 	if len(raw) == 0 {
 		return Finding{}, false
@@ -299,16 +297,14 @@ func lackOfProperties(l *logDir) {
 			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1,
 				-1),
 				logPos: -1,
-				Message: "there is no such file, though the other log directories have one; a broker does not start " +
-					"with an " +
+				Message: "there is no such file, though the other log directories have one; a broker does not start with an " +
 					"unformatted log directory"})
 		}
 		return
 	}
 	f := Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1),
 		logPos: -1,
-		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start " +
-			"with an " +
+		Message: "there is no such file, though there are a broker's checkpoints; brokers with KRaft do not start with an " +
 			"unformatted log directory"}
 	if s.withID == 0 {
 		f.Severity = Warning // it may be of a time before KRaft
@@ -354,8 +350,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 	case a.Meta.HasDirectoryID && b.Meta.HasDirectoryID && a.Meta.DirectoryID == b.Meta.DirectoryID:
 		at("directory.id")
 		f.Code = "directory-id-twice"
-		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it "+
-			"does "+
+		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does "+
 			"not start", a.LogDir.Display,
 			a.Meta.DirectoryID)
 	case a.Meta.ClusterID != b.Meta.ClusterID && a.Meta.ClusterID != "" && b.Meta.ClusterID != "":
@@ -364,8 +359,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 		if !sameNode {
 			f.Severity = Warning // two brokers of two clusters, it seems
 		}
-		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does "+
-			"not start",
+		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start",
 			b.Meta.ClusterID, a.LogDir.Display,
 			a.Meta.ClusterID)
 		f.Evidence = []Evidence{{"cluster id", a.Meta.ClusterID, b.Meta.ClusterID}}
@@ -379,8 +373,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 			start.StopsAt(b.LogDir, format.KindMetaProperties)) {
 			f.Severity = Damage
 		}
-		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not "+
-			"start",
+		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",
 			b.Meta.NodeID, a.LogDir.Display,
 			a.Meta.NodeID)
 		f.Evidence = []Evidence{{"node id", itoa(int64(a.Meta.NodeID)), itoa(int64(b.Meta.NodeID))}}

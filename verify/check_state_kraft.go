@@ -161,8 +161,7 @@ func (s *metadataSnapshot) batch(data []byte, b *format.Batch) {
 		f.Message = fmt.Sprintf("the checksum does not match: stored %#08x, computed %#08x", b.CRC, b.ComputeCRC())
 		if cause, evidence := diagnose(data, b); b.Valid() {
 			f.Message = fmt.Sprintf("the header cannot be right, though the checksum holds: base offset %d, leader epoch %d, "+
-				"length %d; the checksum leaves "+
-				"these fields out", b.BaseOffset, b.LeaderEpoch, b.Size())
+				"length %d; the checksum leaves these fields out", b.BaseOffset, b.LeaderEpoch, b.Size())
 			f.Evidence = []Evidence{{"base offset", "0 or more", itoa(b.BaseOffset)}}
 		} else if cause != "" {
 			f.Message, f.Evidence = f.Message+"; "+cause, evidence

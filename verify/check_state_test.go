@@ -240,8 +240,7 @@ var stateDamage = []struct {
 	}, []string{"warning index-invalid t1-0/00000000000000000000.index 168 60"}},
 	{"metadata snapshot ahead of the log", []string{"4.4.0/internal/__cluster_metadata-0"},
 		func(t *testing.T, dir []string) {
-			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint "+
-				"00000000000000000190-0000000001.checkpoint")
+			apply(t, dir[0], "rename 00000000000000000090-0000000001.checkpoint 00000000000000000190-0000000001.checkpoint")
 		}, []string{"note metadata-snapshot-ahead 00000000000000000190-0000000001.checkpoint - 137-189"}},
 	{"segment under a short name", []string{plainBase}, func(t *testing.T, dir []string) {
 		apply(t, dir[0], "rename 00000000000000000032.log 32.log")

@@ -111,8 +111,7 @@ func (x *timeFollower) end(seg *segment) {
 		x.lastEntry(seg)
 	case x.check.Inexact >= 0:
 		x.found(seg, "timeindex-inexact", x.check.Inexact, 1, "no batch ends at the offset and is the first to reach the "+
-			"timestamp, as old brokers "+
-			"write; lookups are right")
+			"timestamp, as old brokers write; lookups are right")
 	case seg.dir.Index != nil && seg.index == nil: // it could not be read, and says what a rebuild would do
 	case !x.rebuilt.finish(x.final(seg)):
 		x.found(seg, "timeindex-differs-from-rebuild", 0, 0, "a rebuild would write other entries: a restart explains it; "+
@@ -126,8 +125,7 @@ func (x *timeFollower) lastEntry(seg *segment) {
 	n := logical.Len()
 	if n == 0 {
 		x.found(seg, "timeindex-last-entry", 0, 0, fmt.Sprintf("the time index is empty, but the segment's largest "+
-			"timestamp is %s; retention goes by "+
-			"the file's modification time instead", instant(x.check.LargestMs)))
+			"timestamp is %s; retention goes by the file's modification time instead", instant(x.check.LargestMs)))
 		return
 	}
 	last := logical.Entry(n - 1)

@@ -157,10 +157,9 @@ func (x *txnFollower) hidden(e format.AbortedTxn) {
 		s := heap.Pop(&x.stable).(stableEntry)
 		s.finding.Severity = Damage
 		s.finding.Message += fmt.Sprintf("; a search for aborted transactions below %d ends there and misses the one of "+
-			"producer %d that begins at offset %d, so "+
-			"that consumers with read_committed get its records. Brokers write such entries themselves where several "+
-			"transactions come in one append, as to a "+
-			"replica that follows or is moved; kseg verify --rebuild writes the right index", s.offset, e.ProducerID,
+			"producer %d that begins at offset %d, so that consumers with read_committed get its records. Brokers write such "+
+			"entries themselves where several transactions come in one append, as to a replica that follows or is moved; kseg "+
+			"verify --rebuild writes the right index", s.offset, e.ProducerID,
 			e.FirstOffset)
 		x.p.found(s.seg, s.finding)
 	}
@@ -186,9 +185,8 @@ func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
 	}
 	x.p.found(seg, Finding{Code: "txnindex-entry-missing", Place: place, Producer: new(t.ProducerID), logPos: x.marker.Pos,
 		Related: []Place{x.marker},
-		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; "+
-			"consumers with "+
-			"read_committed get its records", t.ProducerID, t.LastOffset)})
+		Message: fmt.Sprintf("the transaction of producer %d that was aborted at offset %d is not in the index; consumers "+
+			"with read_committed get its records", t.ProducerID, t.LastOffset)})
 }
 
 func (x *txnFollower) found(seg *segment, code string, slot int, message string) *Finding {
@@ -213,8 +211,7 @@ func (x *txnFollower) end(seg *segment) {
 func (x *txnFollower) finish() {
 	for _, s := range x.stable {
 		s.finding.Message += "; no search is misled by it. Brokers write such entries themselves where several " +
-			"transactions come in one append, as to a " +
-			"replica that follows or is moved"
+			"transactions come in one append, as to a replica that follows or is moved"
 		x.p.found(s.seg, s.finding)
 	}
 }

@@ -179,8 +179,7 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 		}
 	}
 	buf = fmt.Appendf(buf, "  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=%s "+
-		"timestamp=\"%s\" "+
-		"hostname=\"localhost\" id=\"%d\" package=\"kseg\">\n    <properties></properties>\n",
+		"timestamp=\"%s\" hostname=\"localhost\" id=\"%d\" package=\"kseg\">\n    <properties></properties>\n",
 		attribute(s.name), len(s.cases), failures, errs, seconds(s.took), r.now.UTC().Format("2006-01-02T15:04:05"), id)
 	for i, c := range s.cases {
 		took := time.Duration(0)

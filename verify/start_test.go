@@ -109,9 +109,8 @@ var nextStarts = []struct {
 	{"a segment was cleaned into the one before it", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", true, "120")
 		of := filepath.Join(dir, "orders-0")
-		apply(t, of, "rename 00000000000000000032.log 00000000000000000032.log.deleted\n"+
-			"rename 00000000000000000032.index 00000000000000000032.index.deleted\n"+
-			"rename 00000000000000000032.timeindex 00000000000000000032.timeindex.deleted")
+		apply(t, of, "rename 00000000000000000032.log 00000000000000000032.log.deleted\nrename 00000000000000000032.index "+
+			"00000000000000000032.index.deleted\nrename 00000000000000000032.timeindex 00000000000000000032.timeindex.deleted")
 		writeFile(t, filepath.Join(dir, "cleaner-offset-checkpoint"), []byte("0\n1\norders 0 64\n"))
 		last := time.UnixMilli(1795980000000)
 		for _, name := range []string{"00000000000000000000.log", "00000000000000000032.log.deleted"} {
