@@ -24,7 +24,7 @@ func ParseServer(properties []format.Property) *Server {
 	for _, p := range properties {
 		values[p.Key] = strings.TrimSpace(p.Value)
 	}
-	s := &Server{Roles: list(values["process.roles"]), LogDirs: list(values["log.dirs"])}
+	s := &Server{Roles: format.SplitList(values["process.roles"]), LogDirs: format.SplitList(values["log.dirs"])}
 	for _, key := range []string{"node.id", "broker.id"} {
 		if n, err := strconv.ParseInt(values[key], 10, 32); err == nil && s.NodeID == nil {
 			id := int32(n)
@@ -32,29 +32,18 @@ func ParseServer(properties []format.Property) *Server {
 		}
 	}
 	if s.LogDirs == nil {
-		s.LogDirs = list(values["log.dir"])
+		s.LogDirs = format.SplitList(values["log.dir"])
 	}
 	if s.MetadataDir = values["metadata.log.dir"]; s.MetadataDir == "" && len(s.LogDirs) > 0 {
 		s.MetadataDir = s.LogDirs[0]
 	}
-	for _, voter := range list(values["controller.quorum.voters"]) {
+	for _, voter := range format.SplitList(values["controller.quorum.voters"]) {
 		id, _, _ := strings.Cut(voter, "@")
 		if n, err := strconv.ParseInt(id, 10, 32); err == nil {
 			s.Voters = append(s.Voters, int32(n))
 		}
 	}
 	return s
-}
-
-// list reads a list with commas; nil if there is nothing in it.
-func list(value string) []string {
-	var all []string
-	for item := range strings.SplitSeq(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			all = append(all, item)
-		}
-	}
-	return all
 }
 
 // node is NodeID; nil for no server.properties.

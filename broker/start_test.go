@@ -192,10 +192,8 @@ var whatKeeps = []struct {
 		write(t, root, metadataDir+"00000000000000000050-0000000001.checkpoint.part", "x")
 	}, ""},
 	{"a snapshot with a short name", func(t *testing.T, root string) {
-		write(t, root, metadataDir+"150-3.checkpoint",
-			"")
-	},
-		"150-3.checkpoint: the name ends like that of a snapshot"},
+		write(t, root, metadataDir+"150-3.checkpoint", "")
+	}, "150-3.checkpoint: the name ends like that of a snapshot"},
 	{"a directory with a snapshot's name", func(t *testing.T, root string) {
 		mkdir(t, root, metadataDir+"00000000000000000150-0000000003.checkpoint")
 	}, "the snapshot is a directory"},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,21 +74,7 @@ func keepChanging(dir string) {
 // of the three that there are for data.
 func TestEveryVerbBesideAWriter(t *testing.T) {
 	dir, twin := fixture.Dir(t, "4.4.0/transactions"), fixture.Dir(t, "4.4.0/transactions")
-	writer := exec.Command(os.Args[0])
-	writer.Env = append(os.Environ(), restless+"="+dir)
-	stdin, err := writer.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		stdin.Close()
-		if err := writer.Wait(); err != nil {
-			t.Error(err)
-		}
-	}()
+	fixture.Beside(t, restless+"="+dir)
 	log := filepath.Join(dir, "ledger-0", format.SegmentFileName(0, format.KindLog))
 	lines := [][]string{
 		{"dump", "--records", dir}, {"dump", "-o", "json", "--records", dir}, {"dump", "-o", "table", log},

@@ -52,7 +52,7 @@ func (env *Env) operands(c *cobra.Command, args []string) ([]string, error) {
 	}
 	config := c.Flags().Lookup(brokerConfigFlag).Value.String()
 	if config == "" {
-		return splitDirs(env.Getenv(logDirsVariable)), nil
+		return format.SplitList(env.Getenv(logDirsVariable)), nil
 	}
 	properties, err := readProperties(config)
 	if err != nil {
@@ -72,23 +72,12 @@ func logDirsOf(properties []format.Property) []string {
 	for _, p := range properties {
 		values[p.Key] = p.Value
 	}
-	dirs := splitDirs(values["log.dirs"])
+	dirs := format.SplitList(values["log.dirs"])
 	if _, given := values["log.dirs"]; !given {
-		dirs = splitDirs(values["log.dir"])
+		dirs = format.SplitList(values["log.dir"])
 	}
 	if meta := strings.TrimSpace(values["metadata.log.dir"]); meta != "" && !slices.Contains(dirs, meta) {
 		dirs = append(dirs, meta)
-	}
-	return dirs
-}
-
-// splitDirs reads a list as Kafka does: commas between, white space around members is dropped.
-func splitDirs(text string) []string {
-	var dirs []string
-	for dir := range strings.SplitSeq(text, ",") {
-		if dir = strings.TrimSpace(dir); dir != "" {
-			dirs = append(dirs, dir)
-		}
 	}
 	return dirs
 }

@@ -70,3 +70,12 @@ func (e *Error) Reason() string {
 
 // Unwrap returns the sentinel.
 func (e *Error) Unwrap() error { return e.Err }
+
+// ReasonOf is an error without the place, which what is said around it names.
+func ReasonOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.What + ": " + e.Reason()
+	}
+	return err.Error()
+}

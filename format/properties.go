@@ -178,3 +178,14 @@ func hex4(b []byte) (uint16, bool) {
 	v, err := strconv.ParseUint(string(b[:4]), 16, 16)
 	return uint16(v), err == nil
 }
+
+// SplitList reads a list as Kafka does: commas between, white space around members is dropped; nil if it has none.
+func SplitList(value string) []string {
+	var all []string
+	for item := range strings.SplitSeq(value, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			all = append(all, item)
+		}
+	}
+	return all
+}

@@ -359,21 +359,12 @@ func (p *partition) cut(seg *logdir.Segment, data []byte, x *Recovery) (Loss, st
 	case hole.Kind == format.TornTail && usual:
 		return LostTorn, "the last batch is not all there"
 	}
-	return LostData, fmt.Sprintf("there is no batch at byte %d (%s)", x.Kept, reason(hole.Err))
+	return LostData, fmt.Sprintf("there is no batch at byte %d (%s)", x.Kept, format.ReasonOf(hole.Err))
 }
 
 // stoppedCleanly reports whether the broker left its marker, which says nothing about the metadata log.
 func stoppedCleanly(dir *logdir.Partition) bool {
 	return dir.Parent != nil && !dir.IsClusterMetadata() && dir.Parent.File(format.KindCleanShutdown) != nil
-}
-
-// reason is an error without the place, which the sentence around it names.
-func reason(err error) string {
-	var e *format.Error
-	if errors.As(err, &e) {
-		return e.What + ": " + e.Reason()
-	}
-	return err.Error()
 }
 
 // emit counts a segment and hands it on.

@@ -199,7 +199,7 @@ func (s *scanner) batch(b *format.Batch, f finding) {
 	}
 	if f.err != nil {
 		s.close()
-		s.broken(b, reasonOf(f.err), f.first, b.LastOffset)
+		s.broken(b, format.ReasonOf(f.err), f.first, b.LastOffset)
 		s.saveRecords(b)
 		return
 	}
@@ -352,7 +352,7 @@ func (s *scanner) offer(p piece, why string, b *format.Batch) {
 // hole takes bytes that are no batch at all, but for the beginning of held, if that is not nil.
 func (s *scanner) hole(h *format.Hole, held *format.Batch) {
 	d := damage{src: s.src, pos: h.Pos, length: h.Len, first: s.next, last: h.NextOffset - 1, open: h.Next < 0,
-		why:  reasonOf(h.Err),
+		why:  format.ReasonOf(h.Err),
 		tail: s.src.last && h.Next < 0 && h.Kind != format.Damage}
 	switch h.Kind {
 	case format.ZeroTail:
@@ -368,13 +368,4 @@ func (s *scanner) hole(h *format.Hole, held *format.Batch) {
 	if held != nil {
 		s.saveRecords(held)
 	}
-}
-
-// reasonOf is an error without the place, which is told beside it.
-func reasonOf(err error) string {
-	var e *format.Error
-	if errors.As(err, &e) {
-		return e.What + ": " + e.Reason()
-	}
-	return err.Error()
 }

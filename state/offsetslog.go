@@ -82,6 +82,11 @@ type OffsetsOptions struct {
 	Stop     func() (canceled bool) // asked now and then; nil: never
 }
 
+func (o *OffsetsOptions) reader() logReader {
+	return logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
+		progress: o.Progress, stop: o.Stop}
+}
+
 // FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
 // (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit,
 // unless a later commit stands already; a tombstone takes away what is pending too.
@@ -105,8 +110,7 @@ func foldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 		o.History.log = l
 		l.watch = o.History
 	}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
-		progress: o.Progress, stop: o.Stop}
+	r := o.reader()
 	r.read(logsOf(p.All()), l.batch)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)

@@ -51,8 +51,7 @@ func FoldShareState(p *logdir.Partition, o OffsetsOptions) (l *ShareLog) {
 
 func foldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
 	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
-		progress: o.Progress, stop: o.Stop}
+	r := o.reader()
 	r.read(logsOf(p.All()), l.record)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)

@@ -123,7 +123,7 @@ func lookAtRecords(p *batchPass) {
 			Evidence: []Evidence{{"message", "a matching CRC-32", "another one, at offset " + itoa(f.badCRC)}}})
 	case f.control != nil:
 		p.found(Finding{Code: "control-record", Place: p.place(), Message: "the control record cannot be read: " +
-			reason(f.control)})
+			format.ReasonOf(f.control)})
 	}
 	lookAtTimestamps(p, f)
 }
@@ -143,7 +143,7 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 		code = "records-undecodable"
 		why := e.Got // what the library says
 		if e.Want != "" || why == "" {
-			why = reason(f.err)
+			why = format.ReasonOf(f.err)
 		}
 		message = fmt.Sprintf("the %s data cannot be decompressed, though the checksum of the batch holds: %s", b.Codec(),
 			why)
@@ -157,14 +157,6 @@ func recordsFinding(p *batchPass, f *recordFacts) {
 		finding.Evidence = []Evidence{{e.What, e.Want, e.Got}}
 	}
 	p.found(finding)
-}
-
-func reason(err error) string {
-	var e *format.Error
-	if errors.As(err, &e) {
-		return e.What + ": " + e.Reason()
-	}
-	return err.Error()
 }
 
 // lookAtTimestamps compares the header's largest timestamp with the records', and looks for units other than

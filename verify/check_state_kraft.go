@@ -173,7 +173,7 @@ func (s *metadataSnapshot) batch(data []byte, b *format.Batch) {
 		s.unread(named(s.file.Display, err))
 	} else if err != nil {
 		s.damaged = true
-		f.Message = "a record cannot be read: " + reason(err)
+		f.Message = "a record cannot be read: " + format.ReasonOf(err)
 		s.found(f)
 	}
 }

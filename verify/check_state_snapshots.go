@@ -184,7 +184,7 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	var at *format.Error
 	if errors.As(err, &at) {
 		finding.Pos, finding.Len = min(at.Pos, int64(len(raw))), -1
-		finding.Message = reason(err)
+		finding.Message = format.ReasonOf(err)
 		finding.Evidence = []Evidence{{at.What, at.Want, at.Got}}
 	} else {
 		n := int64(snapshot.StrayBytes())

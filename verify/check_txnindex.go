@@ -62,7 +62,8 @@ func (x *txnFollower) begin(seg *segment) {
 	x.file = seg.sibling(format.KindTxnIndex)
 	var err error
 	if x.n, err = x.index.Check(); err != nil {
-		x.found(seg, "txnindex-version", x.n, "entry "+itoa(int64(x.n))+" is of a version that does not exist: "+reason(err))
+		x.found(seg, "txnindex-version", x.n, "entry "+itoa(int64(x.n))+" is of a version that does not exist: "+
+			format.ReasonOf(err))
 	}
 }
 

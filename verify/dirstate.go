@@ -174,7 +174,7 @@ func stateError(code, file string, raw []byte, err error, effect string) Finding
 	if effect != "" {
 		effect = "; " + effect
 	}
-	f := Finding{Code: code, Place: inFile(file, -1, -1), Message: reason(err) + effect, logPos: -1}
+	f := Finding{Code: code, Place: inFile(file, -1, -1), Message: format.ReasonOf(err) + effect, logPos: -1}
 	var at *format.Error
 	if len(raw) > 0 && zeros(raw) {
 		f.Pos, f.Len = 0, int64(len(raw))

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -146,22 +145,7 @@ func playDeletion(dir string, base int64, step func(func() error)) {
 // against those of another.
 func TestBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
-	writer := exec.Command(os.Args[0])
-	writer.Env = append(os.Environ(), liveDir+"="+dir, liveDir+"_SOURCE="+fixture.Dir(t, txnBase))
-	writer.Stderr = os.Stderr
-	stdin, err := writer.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		stdin.Close()
-		if err := writer.Wait(); err != nil {
-			t.Error(err)
-		}
-	}()
+	fixture.Beside(t, liveDir+"="+dir, liveDir+"_SOURCE="+fixture.Dir(t, txnBase))
 	enough := 20_000
 	if testing.Short() {
 		enough = 3_000
