@@ -141,6 +141,15 @@ func (b *Start) compareProperties() {
 // loads reports whether the partitions in the directory are looked at.
 func (d *DirStart) loads() bool { return !d.Unused && !d.NoLogs }
 
+// LooksAt reports whether a start looks at a partition of the log directory at all. LogManager passes over everything
+// of the metadata topic; the node itself takes the one log.
+func (d *DirStart) LooksAt(p *logdir.Partition) bool {
+	if p.IsClusterMetadata() {
+		return p.PartitionDir.String() == state.MetadataDir && p.Suffix == ""
+	}
+	return !d.NoLogs
+}
+
 // MisnamedDir reports whether a broker does not start with a directory of that name among its partitions.
 func MisnamedDir(name string) bool {
 	_, ok := format.ParsePartitionDir(name)

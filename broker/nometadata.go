@@ -90,18 +90,37 @@ func (s *Server) allDirs() []string {
 	return append(slices.Clone(s.LogDirs), s.MetadataDir)
 }
 
-// checkBootstrap is what a node looks for beside its metadata log: a file of that name, and a bootstrap.checkpoint that
-// tells no metadata.version.
-func (b *Start) checkBootstrap() {
+// checkBootstrap is what a node looks for beside its metadata log: a file of that name, in any log directory, and a
+// bootstrap.checkpoint that tells no metadata.version (BootstrapDirectory).
+func (b *Start) checkBootstrap(metadata *DirStart) {
 	for _, d := range b.Dirs {
+		home := b.keepsMetadata(d, metadata)
 		for _, f := range d.Dir.Files {
 			switch {
 			case f.Name.Raw == state.MetadataDir:
 				b.stop(f.Display, "the directory of the metadata log is a file")
-			case f.Name.Bootstrap() && d.kraft() && !b.hasVersion(f):
+			case f.Name.Bootstrap() && home && !b.hasVersion(f):
 				b.stop(f.Display, "it has no record of the metadata.version")
 			}
 		}
+		if home && slices.Contains(d.Dir.Subdirs, bootstrapName) && !d.loads() {
+			b.stop(d.Dir.Display+"/"+bootstrapName, "it is a directory")
+		}
+	}
+}
+
+const bootstrapName = "bootstrap.checkpoint"
+
+// keepsMetadata reports whether a node looks into the log directory for its metadata log: the one of server.properties,
+// or else the one where that log lies; where neither is known, any.
+func (b *Start) keepsMetadata(d, metadata *DirStart) bool {
+	switch {
+	case b.configured:
+		return logdir.SamePlace(b.opts.Server.MetadataDir, d.Dir.Path)
+	case metadata != nil && metadata.Dir.Listed:
+		return d == metadata
+	default:
+		return d.kraft()
 	}
 }
 
@@ -130,6 +149,11 @@ func (b *Start) lackMetadata() {
 		b.Unplaced = "there is no metadata log in what was given, so that it is not known which partitions keep their " +
 			"place: give its directory too, or the server.properties (--broker-config). If the node is its cluster's only " +
 			"controller and the metadata log is gone, a start sets every partition aside as -stray"
+		if b.Metadata != nil {
+			b.Unplaced = b.Metadata.Partition.Display + " has no metadata, so that it is not known which partitions keep " +
+				"their place: give the server.properties (--broker-config). If the node is its cluster's only controller, a " +
+				"start sets every partition aside as -stray"
+		}
 		return
 	}
 	switch {

@@ -157,7 +157,7 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 	}
 	b.checkProperties()
 	b.checkNames(metadata)
-	b.checkBootstrap()
+	b.checkBootstrap(metadata)
 	for _, d := range b.Dirs {
 		d.checkCheckpoints()
 	}
@@ -168,7 +168,7 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 	}
 	b.checkServer(metadata)
 	if metadata != nil {
-		if err := b.loadQuorum(metadata); err != nil || b.Metadata != nil {
+		if err := b.loadQuorum(metadata); err != nil || b.image != nil || b.Metadata != nil && b.Metadata.Failure != nil {
 			return b, err
 		}
 	}

@@ -222,6 +222,9 @@ var whatKeeps = []struct {
 			"x")
 	},
 		"it has no record of the metadata.version"},
+	{"garbage for a bootstrap.checkpoint away from the metadata log", func(t *testing.T, root string) {
+		write(t, root, "data1/bootstrap.checkpoint", "x")
+	}, ""},
 	{"garbage for a topic id", func(t *testing.T, root string) {
 		write(t, root, "data1/prices-0/partition.metadata",
 			"")
@@ -475,8 +478,23 @@ func strays(found map[string]*PartitionStart) int {
 // TestNoMetadata: a node that is all of its quorum begins anew without its metadata log, and knows no topic; others
 // bring it from the controllers, and without server.properties nobody knows.
 func TestNoMetadata(t *testing.T) {
-	root := fixture.Dir(t, "4.4.0/logdirs/clean")
-	remove(t, root, "meta/__cluster_metadata-0")
+	quorumState, err := os.ReadFile(filepath.Join(fixture.Dir(t, "4.4.0/logdirs/clean"), metadataDir, "quorum-state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []bool{false, true} {
+		root := fixture.Dir(t, "4.4.0/logdirs/clean")
+		remove(t, root, metadataDir)
+		if left {
+			mkdir(t, root, metadataDir)
+			write(t, root, metadataDir+"quorum-state", string(quorumState))
+		}
+		testNoMetadata(t, root)
+	}
+}
+
+func testNoMetadata(t *testing.T, root string) {
+	t.Helper()
 	dirs := []string{filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta")}
 	config := "node.id=1\nlog.dirs=" + dirs[0] + "," + dirs[1] + "\n"
 	for _, c := range []struct {

@@ -177,7 +177,7 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 	var mine []*logdir.Partition
 	for _, p := range r.partitions {
 		d := byDir[p.Parent]
-		if p.Parent == nil && len(dirs) == 0 || d != nil && (!d.NoLogs || p.IsClusterMetadata()) {
+		if p.Parent == nil && len(dirs) == 0 || d != nil && d.LooksAt(p) {
 			mine = append(mine, p)
 		}
 	}

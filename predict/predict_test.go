@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -95,5 +96,26 @@ func TestServerProperties(t *testing.T) {
 		if !strings.Contains(text, says) {
 			t.Errorf("it does not say %q:\n%s", says, text)
 		}
+	}
+}
+
+// TestCopiesOfTheMetadataLog: LogManager passes over whatever is of the metadata topic, set aside or not.
+func TestCopiesOfTheMetadataLog(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	const aside = "-0.0123456789abcdef0123456789abcdef"
+	for _, name := range []string{aside + "-delete", aside + "-future", "-1"} {
+		if err := os.CopyFS(root+"/data1/__cluster_metadata"+name, os.DirFS(root+"/meta/__cluster_metadata-0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := run(t, Options{}, root+"/data1", root+"/data2", root+"/meta")[0]
+	n := 0
+	for _, p := range b.Partitions {
+		if p.Partition.IsClusterMetadata() {
+			n++
+		}
+	}
+	if n != 1 || len(b.Stops) > 0 {
+		t.Errorf("%d metadata logs are loaded, %v", n, b.Stops)
 	}
 }
