@@ -3,7 +3,6 @@
 package broker
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,16 +44,11 @@ func runKafka(t testing.TB, tasks []cleanTask, args ...string) []kafkaRound {
 // askKafka is runKafka, with the answers as they come.
 func askKafka(t testing.TB, tasks []cleanTask, args ...string) []string {
 	t.Helper()
-	java := fixture.CompileJava(t, filepath.Join("oracle", "Clean.java"))
-	var in bytes.Buffer
+	var lines []string
 	for i := range tasks {
-		in.WriteString(tasks[i].line())
+		lines = append(lines, tasks[i].line())
 	}
-	answers := strings.Split(strings.TrimSuffix(string(java.Run(t, &in, "Clean", args...)), "\n"), "\n")
-	if len(answers) != len(tasks) {
-		t.Fatalf("%d answers for %d tasks", len(answers), len(tasks))
-	}
-	return answers
+	return fixture.Clean(t, lines, args...)
 }
 
 // compare does tasks with both, and returns how many had nothing to clean.

@@ -71,7 +71,8 @@ end that a killed broker leaves is no difference. With leader-epoch-checkpoint o
 follower would have cut its log.
 
 Fingerprints stand for copies that are elsewhere: digests of the records in ranges of 4,096 offsets, and two
-bytes a record, by which the offset is found at which two copies part. A file of them may be A or B.`,
+bytes a record, by which the offset is found at which two copies part. A file of them may be A or B. They have
+no keys: what a compacted copy lacks is taken for the cleaner's work.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.fingerprint {

@@ -179,8 +179,8 @@ func (c *comparison) merge() {
 			c.step()
 		}
 	}
-	c.rest(c.a, &c.missingB)
-	c.rest(c.b, &c.missingA)
+	c.rest(c.a, c.b, c.A, c.B, &c.missingB)
+	c.rest(c.b, c.a, c.B, c.A, &c.missingA)
 }
 
 // skip passes over a batch below the shared offsets.
@@ -299,32 +299,29 @@ func (c *comparison) lacks(s *side, l *Log, m *missing, other *side, r *record) 
 	m.add(other.batch, r)
 }
 
-// rest counts what one side has beyond the end of the other.
-func (c *comparison) rest(s *side, other *missing) {
-	log, l := c.A, c.B
-	if s == c.b {
-		log, l = c.B, c.A
-	}
-	o := c.b
-	if s == c.b {
-		o = c.a
-	}
+// rest takes what one side has after the last record of the other: up to the end of that one it is missing there.
+func (c *comparison) rest(s, o *side, log, l *Log, m *missing) {
 	for s.batch != nil {
-		if !other.open() && !c.missingA.open() && !c.missingB.open() && s.fresh() && c.Differ == 0 &&
+		if !c.missingA.open() && !c.missingB.open() && s.fresh() && c.Differ == 0 && s.batch.BaseOffset >= o.expected &&
 			!o.inDoubt(s.batch.BaseOffset) {
 			s.advance()
 			continue
 		}
 		r := s.head()
-		if r == nil {
+		switch {
+		case r == nil:
 			return
-		}
-		c.seen(s.batch, r)
-		if c.Differ > 0 {
-			log.Diverged++
-		}
-		if o.inDoubt(r.offset) {
-			l.Doubtful++
+		case r.offset < c.SharedFrom:
+		case r.offset < o.expected:
+			c.lacks(o, l, m, s, r)
+		default:
+			c.seen(s.batch, r)
+			if c.Differ > 0 {
+				log.Diverged++
+			}
+			if o.inDoubt(r.offset) {
+				l.Doubtful++
+			}
 		}
 		s.take()
 	}

@@ -6,22 +6,31 @@ import "kseg/format"
 const mostOpen = 1 << 20
 
 // missing judges the records that one side lacks, if the log cleaner took them: it takes what a later record of the
-// same key supersedes, tombstones, markers, the records of aborted transactions, and those without a key.
+// same key supersedes, tombstones, markers, the records of aborted transactions, and those without a key. A record of
+// a transaction supersedes others only once that is committed.
 type missing struct {
 	cleaned bool // the log cleaner works on this side, or has left traces
 	any     bool
 	holes   int64 // stretches without a record
 	next    int64 // the offset after the last missing one
 	first   int64
-	keys    map[uint64]openKey
-	txns    map[int64][]uint64 // of the producers of transactional ones
+	keys    map[uint64]newest
+	txns    map[int64][]undecided // of the open transactions, by producer
 	tooMany bool
 }
 
-// openKey is a key of which a record is missing, while no later one has been seen.
-type openKey struct {
-	offset     int64
-	producerID int64
+// newest is the last record of a key of which one is missing, as far as no transaction is open that has it.
+type newest struct {
+	offset  int64
+	missing bool
+	waiting int // missing records in open transactions
+}
+
+// undecided is a record of an open transaction.
+type undecided struct {
+	key     uint64
+	offset  int64
+	missing bool
 }
 
 // add takes the next missing record, of a batch of the other side.
@@ -41,11 +50,27 @@ func (m *missing) add(b *format.Batch, r *record) {
 		return
 	}
 	if m.keys == nil {
-		m.keys, m.txns = map[uint64]openKey{}, map[int64][]uint64{}
+		m.keys, m.txns = map[uint64]newest{}, map[int64][]undecided{}
 	}
-	m.keys[r.key] = openKey{r.offset, b.ProducerID}
-	if b.Transactional() {
-		m.txns[b.ProducerID] = append(m.txns[b.ProducerID], r.key)
+	if !b.Transactional() {
+		m.settle(r.key, r.offset, true)
+		return
+	}
+	n := m.keys[r.key]
+	n.waiting++
+	m.keys[r.key] = n
+	m.txns[b.ProducerID] = append(m.txns[b.ProducerID], undecided{r.key, r.offset, true})
+}
+
+// settle notes a record that supersedes those of its key before it.
+func (m *missing) settle(key uint64, offset int64, missing bool) {
+	n, known := m.keys[key]
+	switch {
+	case !known && !missing || offset < n.offset:
+	case !missing && n.waiting == 0:
+		delete(m.keys, key)
+	default:
+		m.keys[key] = newest{offset, missing, n.waiting}
 	}
 }
 
@@ -59,32 +84,56 @@ func (m *missing) seen(b *format.Batch, r *record) {
 	}
 	switch r.kind {
 	case keyed, tombstone:
-		delete(m.keys, r.key)
-	case abort:
-		for _, key := range m.txns[b.ProducerID] {
-			if k, ok := m.keys[key]; ok && k.producerID == b.ProducerID {
-				delete(m.keys, key)
-			}
+		if _, known := m.keys[r.key]; known && b.Transactional() {
+			m.txns[b.ProducerID] = append(m.txns[b.ProducerID], undecided{r.key, r.offset, false})
+		} else {
+			m.settle(r.key, r.offset, false)
 		}
-		delete(m.txns, b.ProducerID)
+	case commit, abort:
+		m.end(b.ProducerID, r.kind == commit)
 	}
 }
 
-// lost counts what the cleaner would have kept, with the first offset of it; noKeys are missing records without a key.
+// end ends a producer's transaction.
+func (m *missing) end(producer int64, committed bool) {
+	for _, u := range m.txns[producer] {
+		n := m.keys[u.key]
+		if u.missing {
+			n.waiting--
+			m.keys[u.key] = n
+		}
+		if committed {
+			m.settle(u.key, u.offset, u.missing)
+		} else if !n.missing && n.waiting == 0 {
+			delete(m.keys, u.key)
+		}
+	}
+	delete(m.txns, producer)
+}
+
+// lost counts what the cleaner would have kept, with the first offset of it: of transactions that are open at the end
+// it takes nothing.
 func (m *missing) lost(all int64) (n, first int64) {
-	switch {
-	case !m.any:
-		return 0, 0
-	case !m.cleaned && (m.holes < 2 || len(m.keys) > 0):
-		return all, m.first
-	case len(m.keys) == 0:
-		return 0, 0
+	for _, open := range m.txns {
+		for _, u := range open {
+			if u.missing {
+				m.settle(u.key, u.offset, true)
+			}
+		}
 	}
 	first = -1
 	for _, k := range m.keys {
-		if first < 0 || k.offset < first {
-			first = k.offset
+		if k.missing {
+			if n++; first < 0 || k.offset < first {
+				first = k.offset
+			}
 		}
 	}
-	return int64(len(m.keys)), first
+	switch {
+	case !m.any || n == 0 && (m.cleaned || m.holes > 1):
+		return 0, 0
+	case !m.cleaned:
+		return all, m.first
+	}
+	return n, first
 }

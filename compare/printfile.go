@@ -185,6 +185,12 @@ func ComparePrints(ctx context.Context, a, b logdir.Operand, opts Options, detai
 	if err := errors.Join(errA, errB); err != nil {
 		return nil, err
 	}
+	if len(namesA) == 1 && len(namesB) == 1 && a.LogDir == nil && b.LogDir == nil {
+		// Two single partitions are meant, whatever their names are.
+		return func(yield func(*Comparison) bool) {
+			yield(printPair(ctx, namesA[0], sideA(namesA[0]), sideB(namesB[0]), detail))
+		}, nil
+	}
 	names := slices.Clone(namesA)
 	for _, name := range namesB {
 		if sideA(name) == nil {

@@ -52,7 +52,8 @@ const (
 	noKey                // of no key
 	tombstone            // a key, no value
 	marker               // a control record
-	abort                // a control record that ends a transaction as aborted
+	commit               // one that ends a transaction, as committed
+	abort                // or as aborted
 )
 
 // side is one of the two logs, batch by batch and record by record.
@@ -254,10 +255,13 @@ func (s *side) open() {
 func kindOf(b *format.Batch, r *format.Record) recordKind {
 	switch {
 	case b.Control():
-		if m, err := format.DecodeTxnMarker(0, r.Key, r.Value); err == nil && m.Abort {
+		switch m, err := format.DecodeTxnMarker(0, r.Key, r.Value); {
+		case err != nil:
+			return marker
+		case m.Abort:
 			return abort
 		}
-		return marker
+		return commit
 	case r.Key == nil:
 		return noKey
 	case r.Value == nil:
