@@ -101,7 +101,7 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 // active segment alone.
 func cutsOfClosed(p *logdir.Partition, opts LoadOptions, segments []*segment) ([]Cut, error) {
 	last := len(segments) - 1
-	if RecoveredFrom(len(segments), func(i int) int64 { return segments[i].base }, opts.RecoveryPoint) >= last {
+	if state.FloorSegment(len(segments), segmentLog(segments).Base, opts.RecoveryPoint) >= last {
 		return nil, nil
 	}
 	opts.Clean = false
@@ -135,20 +135,6 @@ func openForCleaner(p *logdir.Partition, opts *LoadOptions) (l *loader, splits b
 		refused = failure
 	}
 	return l, failure == nil, refused, nil
-}
-
-func (l *loader) openAll() error {
-	err := l.loadEpochs()
-	if err == nil {
-		l.producers, err = l.newProducers()
-	}
-	if err == nil {
-		err = l.completeSwaps()
-	}
-	if err == nil {
-		err = l.retry(l.loadSegments)
-	}
-	return err
 }
 
 // onDisk reports whether all logs are whole files that are there.

@@ -9,6 +9,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // file is a file of a partition's directory as the start has left it so far: a part of a file on disk, or bytes that
@@ -79,9 +80,9 @@ type folder struct {
 	dirs map[string]bool
 	// disk are the files that were found, by name.
 	disk map[string]*logdir.File
-	// snapshots are the offsets of the producer snapshots, ascending, and named are their names; badSnapshot is a name
-	// of one that has no offset, "" if there is none.
-	snapshots   []int64
+	// snapshots are the producer snapshots, and named are their names by offset; badSnapshot is a name of one that has no
+	// offset, "" if there is none.
+	snapshots   state.ProducerSnapshots
 	named       map[int64]string
 	badSnapshot string
 	// renamed says by which name a file that was found went away to be removed later.
@@ -120,9 +121,7 @@ func (d *folder) addSnapshot(name string) {
 		d.badSnapshot = cmp.Or(d.badSnapshot, name)
 		return
 	}
-	if i, ok := slices.BinarySearch(d.snapshots, offset); !ok {
-		d.snapshots = slices.Insert(d.snapshots, i, offset)
-	}
+	d.snapshots.Put(state.ProducerSnapshot{Offset: offset, Read: func() ([]byte, error) { return d.read(name) }})
 	d.named[offset] = name
 }
 
@@ -131,11 +130,22 @@ func (d *folder) dropSnapshot(name string) {
 	if !strings.HasSuffix(name, snapshotSuffix) {
 		return
 	}
-	offset, err := offsetOf(name)
-	if i, ok := slices.BinarySearch(d.snapshots, offset); err == nil && ok && d.named[offset] == name {
-		d.snapshots = slices.Delete(d.snapshots, i, i+1)
+	if offset, err := offsetOf(name); err == nil && d.named[offset] == name {
+		d.snapshots.Remove(offset)
 		delete(d.named, offset)
 	}
+}
+
+// read is the whole of a small file.
+func (d *folder) read(name string) ([]byte, error) {
+	if d.dirs[name] {
+		return nil, &Failure{Offline: true, Place: name, Err: errDirectory}
+	}
+	raw, err := d.files[name].read()
+	if err != nil {
+		return nil, &unreadable{err}
+	}
+	return raw, nil
 }
 
 // names are the names of all files in the order in which LogLoader goes through them.

@@ -138,7 +138,9 @@ func (l *loader) beginAt(newest format.FileName, kept []format.FileName) error {
 		}
 	}
 	l.epochs.clear()
-	l.producers.clear(newest.Base)
+	if err := l.producers.Clear(newest.Base); err != nil {
+		return err
+	}
 	l.logStart, l.logEnd, l.recoveryPoint = newest.Base, newest.Base, min(l.recoveryPoint, newest.Base)
 	for _, n := range kept {
 		if n.Base < newest.Base {

@@ -8,6 +8,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // LoadOptions are what a broker knows of a log besides its directory when it loads it.
@@ -70,7 +71,7 @@ type loader struct {
 	segments []*segment // by base offset
 	epochs   *epochs
 	// producers is the manager that the log gets; recovery makes others for its own use.
-	producers *producers
+	producers *state.ProducerManager
 	reader    *format.RecordReader
 	cuts      []Cut
 	bytesRead int64
@@ -127,10 +128,7 @@ func (l *loader) result(err error) (*Loaded, error) {
 
 // create is UnifiedLog.create.
 func (l *loader) create() error {
-	err := l.loadEpochs()
-	if err == nil {
-		l.producers, err = l.newProducers()
-	}
+	err := l.openAll()
 	if err == nil {
 		err = l.load()
 	}
@@ -140,14 +138,23 @@ func (l *loader) create() error {
 	return l.finish()
 }
 
-// load is LogLoader.load.
+// openAll opens the segments: LogLoader.load, up to where it recovers the log.
+func (l *loader) openAll() error {
+	err := l.loadEpochs()
+	if err == nil {
+		l.producers, err = l.newProducers()
+	}
+	if err == nil {
+		err = l.completeSwaps()
+	}
+	if err == nil {
+		err = l.retry(l.loadSegments)
+	}
+	return err
+}
+
+// load is the rest of LogLoader.load.
 func (l *loader) load() error {
-	if err := l.completeSwaps(); err != nil {
-		return err
-	}
-	if err := l.retry(l.loadSegments); err != nil {
-		return err
-	}
 	if l.dir.dir.Suffix == "delete" {
 		if len(l.segments) == 0 {
 			if err := l.openFirst(0); err != nil {
@@ -171,14 +178,14 @@ func (l *loader) load() error {
 		l.logStart = l.opts.LogStart
 	}
 	l.epochs.cutStart(l.opts.LogStart)
-	var bases []int64
-	for _, s := range l.segments {
-		bases = append(bases, s.base)
-	}
-	if err := l.producers.removeStray(bases); err != nil {
+	log := segmentLog(l.segments)
+	if err := l.list(l.producers); err != nil {
 		return err
 	}
-	return l.producers.rebuild(l.segments, l.logStart, l.logEnd, l.opts.Clean)
+	if err := l.producers.RemoveStray(log); err != nil {
+		return err
+	}
+	return l.producers.Rebuild(log, l.logStart, l.logEnd, l.opts.Clean)
 }
 
 // completeSwaps removes what is left of unfinished work, and puts finished segments of the cleaner in their place.
@@ -379,14 +386,14 @@ func (l *loader) insane(s *segment, noTimes bool) (bool, error) {
 func (l *loader) recoverSegment(s *segment) (int64, error) {
 	p, err := l.newProducers()
 	if err == nil {
-		err = p.rebuild(l.segments, l.opts.LogStart, s.base, false)
+		err = p.Rebuild(segmentLog(l.segments), l.opts.LogStart, s.base, false)
 	}
 	if err != nil {
 		return 0, err
 	}
 	cut, err := s.recoverFrom(p)
 	if err == nil {
-		p.take()
+		p.Snapshot()
 	}
 	return cut, err
 }
@@ -455,8 +462,7 @@ func (l *loader) checkEnd() (int64, bool, error) {
 	}
 	l.removeSegments(slices.Clone(l.segments))
 	l.epochs.clear()
-	l.producers.clear(l.opts.LogStart)
-	return 0, false, nil
+	return 0, false, l.producers.Clear(l.opts.LogStart)
 }
 
 // openFirst makes the only segment of an empty log.
@@ -510,7 +516,7 @@ func (l *loader) renameSegment(s *segment, from, to string) {
 
 // removeSnapshot renames the snapshot of a segment that is removed, if the log's own manager knows of it.
 func (l *loader) removeSnapshot(base int64) {
-	if name := l.dir.named[base]; l.producers.forget(base) && name != "" {
+	if name := l.dir.named[base]; l.producers.Snapshots.Remove(base) && name != "" {
 		l.dir.rename(name, name+deletedSuffix)
 	}
 }
@@ -518,7 +524,7 @@ func (l *loader) removeSnapshot(base int64) {
 // finish is the rest of UnifiedLog's constructor: the first unstable offset must be in the log, and partition.metadata
 // readable.
 func (l *loader) finish() error {
-	if first, ok := l.producers.firstOpen(); ok && l.dir.dir.Suffix != "delete" {
+	if first, ok := l.producers.FirstOpen(); ok && l.dir.dir.Suffix != "delete" {
 		if err := l.findUnstable(max(first, l.logStart)); err != nil {
 			return err
 		}
@@ -576,18 +582,6 @@ func (l *loader) view(f *file, n int64, fn func([]byte) error) error {
 		return &unreadable{err}
 	}
 	return err
-}
-
-// read is the whole of a small file.
-func (l *loader) read(name string) ([]byte, error) {
-	if l.dir.dirs[name] {
-		return nil, &Failure{Offline: true, Place: name, Err: errDirectory}
-	}
-	raw, err := l.dir.files[name].read()
-	if err != nil {
-		return nil, &unreadable{err}
-	}
-	return raw, nil
 }
 
 // records is the loader's reader of records, made when it is first needed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kseg/format"
+	"kseg/state"
 )
 
 // recovery is LogSegment.recover over the batches of one segment.
@@ -18,9 +19,8 @@ const window = 1 << 20
 
 // recoverFrom is LogSegment.recover: the indexes are made anew from the batches, and the log is cut where these end. It
 // returns how many bytes were cut. The error is what nothing in it catches.
-func (s *segment) recoverFrom(p *producers) (int64, error) {
-	x := &recovery{Recovered{Index: format.NewIndexBuilder(s.base, s.l.opts.Interval), Producers: p.state,
-		Records: s.l.records(), MapEnd: p.mapEnd}, s}
+func (s *segment) recoverFrom(p *state.ProducerManager) (int64, error) {
+	x := &recovery{Recovered{Index: format.NewIndexBuilder(s.base, s.l.opts.Interval), Producers: p}, s}
 	s.recovered = true
 	s.changed()
 	for _, i := range []*index{s.offsetIndex(), s.timeIndex()} {
@@ -32,7 +32,6 @@ func (s *segment) recoverFrom(p *producers) (int64, error) {
 		f.rewrite(nil, 0)
 	}
 	err := s.viewLog(x.walk)
-	p.mapEnd = x.MapEnd
 	var end *corrupt
 	if err != nil && !errors.As(err, &end) {
 		return 0, errors.Join(err, x.leave())

@@ -5,17 +5,16 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/state"
 )
 
 // Recovered is what LogSegment.recover makes of the batches of a segment, one after the other.
 type Recovered struct {
 	Index     *format.IndexBuilder
 	Txns      format.TxnIndexBuilder
-	Producers *format.ProducerState
-	Records   *format.RecordReader // for control batches
-	Kept      int64                // bytes: where the last batch that was indexed ends
-	Batches   int64                // that were indexed
-	MapEnd    int64                // the offset after the last batch that the producers know of
+	Producers *state.ProducerManager
+	Kept      int64 // bytes: where the last batch that was indexed ends
+	Batches   int64 // that were indexed
 }
 
 // Add takes the next batch, whose checksum holds. indexed, which may be nil, is called between the indexes and the
@@ -34,7 +33,7 @@ func (x *Recovered) Add(b *format.Batch, indexed func() error) error {
 		return nil
 	}
 	if b.ProducerID >= 0 {
-		event, err := x.Producers.Append(b, x.Records)
+		event, err := x.Producers.Append(b, x.Producers.Records)
 		if err == nil && event.Ended {
 			err = x.Txns.Add(event.Txn)
 		} else if err != nil && !fatal(err) {
@@ -44,7 +43,7 @@ func (x *Recovered) Add(b *format.Batch, indexed func() error) error {
 			return err
 		}
 	}
-	x.MapEnd = b.NextOffset()
+	x.Producers.MapEnd = b.NextOffset()
 	return nil
 }
 

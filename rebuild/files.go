@@ -258,9 +258,10 @@ func (p *partition) files(seg *logdir.Segment, x *Recovery, res *Segment) []newF
 		add(seg.Base, format.KindProducerSnapshot, x.early)
 	}
 	// A snapshot that is neither at the base of a segment nor at the end of the log would be deleted at once.
-	atEnd := seg.Next == nil || res.Outcome == Cut || seg.Next.Base == x.MapEnd
-	if p.opts.Snapshots && x.MapEnd > x.snapOffset && res.Outcome != Emptied && atEnd {
-		add(x.MapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, x.Producers.Entries()))
+	m := x.Producers
+	atEnd := seg.Next == nil || res.Outcome == Cut || seg.Next.Base == m.MapEnd
+	if p.opts.Snapshots && m.MapEnd > m.SnapEnd && res.Outcome != Emptied && atEnd {
+		add(m.MapEnd, format.KindProducerSnapshot, format.AppendProducerSnapshot(nil, m.Entries()))
 	}
 	return files
 }

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"slices"
+	"sort"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -13,24 +14,22 @@ import (
 const producerExpirationMs = 24 * 60 * 60 * 1000
 
 // producerHistory knows the state of a partition's producers before each of its segments, as LogLoader.recoverSegment
-// builds it: from the newest snapshot that can be used, and by replay of the batches between that and the segment.
-// Since recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of the same
-// offset is preferred, for it knows what compaction has taken out of the log.
+// builds it. Since recovery takes a snapshot after each segment, the next one goes on from there; a snapshot on disk of
+// the same offset is preferred, for it knows what compaction has taken out of the log.
 type producerHistory struct {
 	*rebuilder
-	dir       *logdir.Partition
 	logStart  int64
 	expiredMs int64
-	snapshots state.ProducerSnapshots
+	snapshots state.ProducerSnapshots // on disk
+	segments  []*logdir.Segment       // of the partition, also those that are not to be rebuilt
 
-	// last is the segment last recovered. Unless it was cut, the snapshot that recovery took after it is among the
-	// others, before one on disk of the same offset.
+	// last is the segment last recovered; taken is the snapshot that recovery took after it, unless that was cut.
 	last  *logdir.Segment
-	whole bool
+	taken *state.ProducerSnapshot
 }
 
 func newProducerHistory(r *rebuilder, dir *logdir.Partition) producerHistory {
-	return producerHistory{rebuilder: r, dir: dir, logStart: r.logStart(dir),
+	return producerHistory{rebuilder: r, logStart: r.logStart(dir), segments: state.Segments(dir),
 		expiredMs: r.opts.Now.UnixMilli() - producerExpirationMs,
 		snapshots: state.ProducerSnapshotsOf(dir.All())}
 }
@@ -47,63 +46,68 @@ func (r *rebuilder) logStart(dir *logdir.Partition) int64 {
 
 // before is a recovery that knows the producers before the segment.
 func (h *producerHistory) before(seg *logdir.Segment, interval int64) *Recovery {
-	follows := h.whole && seg.Prev == h.last
-	if !follows {
-		h.forget()
+	m := state.NewProducerManager(slices.Clone(h.snapshots), h.reader)
+	m.ExpiredMs = h.expiredMs
+	if h.taken != nil && seg.Prev == h.last {
+		m.Snapshots.Add(*h.taken)
 	}
-	producers, _ := h.snapshots.Begin(h.logStart, seg.Base, h.expiredMs, func(_ state.ProducerSnapshot, err error,
-		unread bool) {
-		if unread {
-			h.notDone(err.Error())
+	x := NewRecovery(seg.Base, interval, m)
+	m.Take = func(b *format.Batch) error {
+		_, _ = m.Append(b, h.reader) // what makes no sense changes no state
+		return nil
+	}
+	m.Written = func(offset int64, raw []byte) {
+		if offset == seg.Base {
+			x.early = raw
 		}
-	})
-	x := NewRecovery(seg.Base, interval, producers, h.reader)
-	x.snapOffset = producers.End()
-	if !follows {
-		h.replay(producers, seg)
 	}
-	x.MapEnd = max(x.snapOffset, seg.Base)
-	if seg.Base > x.snapOffset {
-		x.snapOffset, x.early = seg.Base, format.AppendProducerSnapshot(nil, producers.Entries())
+	m.Dropped = func(_ state.ProducerSnapshot, why error, unread bool) error {
+		if unread {
+			h.notDone(why.Error())
+		}
+		return nil
 	}
+	n := sort.Search(len(h.segments), func(i int) bool { return h.segments[i].Base >= seg.Base })
+	_ = m.Rebuild(earlier{h, n}, h.logStart, seg.Base, false) // nothing ends it
 	return x
 }
 
-// replay goes through the segments before seg from where the producers' state ends (UnifiedLog.rebuildProducerState):
-// by the lengths of batches alone, whose checksums are of no interest there.
-func (h *producerHistory) replay(producers *format.ProducerState, seg *logdir.Segment) {
-	first, from := seg, producers.End()
-	for first.Prev != nil && first.Base > from {
-		first = first.Prev
+// earlier are the first n segments of the partition.
+type earlier struct {
+	*producerHistory
+	n int
+}
+
+// Len is the number of segments.
+func (e earlier) Len() int { return e.n }
+
+// Base is the base offset of a segment.
+func (e earlier) Base(i int) int64 { return e.segments[i].Base }
+
+// Replay goes through a segment by the lengths of batches alone, whose checksums are of no interest there.
+func (e earlier) Replay(i int, from, end int64, fn func(*format.Batch) error) error {
+	log := &walk.Log{File: e.segments[i].Log, Base: e.Base(i), Stop: func(b *format.Batch, hole *format.Hole) bool {
+		return hole != nil && hole.Kind != format.Unreadable || b != nil && b.BaseOffset >= end
+	}}
+	reached := false
+	err := walk.Batches(e.ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1, Trust: format.TrustBlindly},
+		func(_ *walk.Stretch, b *format.Batch) error {
+			if reached = reached || b.LastOffset >= from; reached {
+				return fn(b)
+			}
+			return nil
+		}, func(_ *walk.Stretch, hole *format.Hole) error { return hole.Err })
+	if err != nil {
+		e.notDone(err.Error())
 	}
-	for s := first; s != nil && s.Base < seg.Base; s = s.Next {
-		log := &walk.Log{File: s.Log, Base: s.Base, Stop: func(b *format.Batch, hole *format.Hole) bool {
-			return hole != nil && hole.Kind != format.Unreadable || b != nil && b.BaseOffset >= seg.Base
-		}}
-		reached := false
-		err := walk.Batches(h.ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1, Trust: format.TrustBlindly},
-			func(_ *walk.Stretch, b *format.Batch) error {
-				if reached = reached || b.LastOffset >= from; reached {
-					_, _ = producers.Append(b, h.reader) // what makes no sense changes no state
-				}
-				return nil
-			}, func(_ *walk.Stretch, hole *format.Hole) error { return hole.Err })
-		if err != nil {
-			h.notDone(err.Error())
-		}
-	}
+	return nil
 }
 
 // after remembers the state after a segment, if recovery has kept all of it.
 func (h *producerHistory) after(seg *logdir.Segment, x *Recovery, outcome Outcome) {
-	h.forget()
-	if h.last, h.whole = seg, outcome == Whole; h.whole {
-		taken := format.AppendProducerSnapshot(nil, x.Producers.Entries())
-		h.snapshots.Add(state.ProducerSnapshot{Offset: x.MapEnd, Read: func() ([]byte, error) { return taken, nil }})
+	h.last, h.taken = seg, nil
+	if outcome == Whole {
+		raw := format.AppendProducerSnapshot(nil, x.Producers.Entries())
+		h.taken = &state.ProducerSnapshot{Offset: x.Producers.MapEnd, Read: func() ([]byte, error) { return raw, nil }}
 	}
-}
-
-// forget drops the snapshot that recovery took.
-func (h *producerHistory) forget() {
-	h.snapshots = slices.DeleteFunc(h.snapshots, func(s state.ProducerSnapshot) bool { return s.File == nil })
 }

@@ -6,23 +6,22 @@ import (
 
 	"kseg/broker"
 	"kseg/format"
+	"kseg/state"
 )
 
 // Recovery is LogSegment.recover over the batches of one segment.
 type Recovery struct {
 	broker.Recovered
-	// of the last snapshot: that which producers were loaded from, or early; the log's start if there is none
-	snapOffset int64
-	early      []byte  // the snapshot taken before the segment, nil if there is one on disk
-	outcome    Outcome // if err is not nil
-	err        error   // why it ended before a batch that is not sound
+	early   []byte  // the snapshot taken before the segment, nil if there is one on disk
+	outcome Outcome // if err is not nil
+	err     error   // why it ended before a batch that is not sound
 }
 
 // NewRecovery starts the recovery of a segment after what the producers have done. intervalBytes is
-// index.interval.bytes; the reader is for control records.
-func NewRecovery(base, intervalBytes int64, producers *format.ProducerState, reader *format.RecordReader) *Recovery {
-	return &Recovery{Recovered: broker.Recovered{Index: format.NewIndexBuilder(base, intervalBytes), Producers: producers,
-		Records: reader}}
+// index.interval.bytes.
+func NewRecovery(base, intervalBytes int64, producers *state.ProducerManager) *Recovery {
+	return &Recovery{Recovered: broker.Recovered{Index: format.NewIndexBuilder(base, intervalBytes),
+		Producers: producers}}
 }
 
 // Finish ends the segment. The error is why recovery would not have kept all that was added.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -171,7 +170,7 @@ func (d directory) recovers(segments []*logdir.Segment, i int) bool {
 	if d.Checkpoint(format.KindRecoveryPointCheckpoint).Err != nil {
 		recovery = 0 // as a broker takes it
 	}
-	return i >= broker.RecoveredFrom(len(segments), func(i int) int64 { return segments[i].Base }, recovery)
+	return i >= state.FloorSegment(len(segments), func(i int) int64 { return segments[i].Base }, recovery)
 }
 
 // offsets finds the three offsets that bound what may be deleted.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"kseg/format"
@@ -29,8 +30,8 @@ type writer struct {
 	dir       string
 	res       *Salvaged
 	reader    *format.RecordReader
-	producers *format.ProducerState
-	snapshots map[int64][]byte // those of the sources that can be read
+	producers *state.ProducerManager
+	snapshots state.ProducerSnapshots // those of the sources
 	interval  int64
 	dry       bool
 
@@ -136,35 +137,20 @@ func (g *group) dir() *logdir.Partition {
 	return &logdir.Partition{}
 }
 
-// loadSnapshots reads the producer snapshots of all copies; the first that can be read counts.
+// loadSnapshots finds the producer snapshots of all copies, those of the first copy after those of the others.
 func (w *writer) loadSnapshots(g *group) {
-	w.snapshots = map[int64][]byte{}
-	for _, c := range g.copies {
-		if c.dir == nil {
-			continue
-		}
-		for _, f := range state.ProducerSnapshotsOf(c.dir.All()) {
-			if w.snapshots[f.Offset] != nil {
-				continue
-			}
-			raw, err := f.Read()
-			if err != nil {
-				continue
-			}
-			if _, err := format.DecodeProducerSnapshot(raw); err == nil {
-				w.snapshots[f.Offset] = raw
-			}
+	for _, c := range slices.Backward(g.copies) {
+		if c.dir != nil {
+			w.snapshots = append(w.snapshots, state.ProducerSnapshotsOf(c.dir.All())...)
 		}
 	}
+	slices.SortStableFunc(w.snapshots, func(a, b state.ProducerSnapshot) int { return cmp.Compare(a.Offset, b.Offset) })
 }
 
-// producersAt is the state of a snapshot at the offset, or what the log amounts to.
-func (w *writer) producersAt(offset int64, replayed *format.ProducerState) *format.ProducerState {
-	if raw := w.snapshots[offset]; raw != nil {
-		s, _ := format.DecodeProducerSnapshot(raw) // loadSnapshots has
-		return format.LoadProducerState(s.Entries(), offset, math.MinInt64)
-	}
-	return replayed
+// snapshotAt loads the snapshot of an offset, the last of those that can be read. It is nil if there is none.
+func (w *writer) snapshotAt(offset int64) (*format.ProducerState, *state.ProducerSnapshot) {
+	there := w.snapshots.UpTo(offset)
+	return there.Begin(offset-1, math.MinInt64, func(state.ProducerSnapshot, error, bool) bool { return true })
 }
 
 // extent copies a piece.
@@ -311,17 +297,20 @@ func (w *writer) begin(base int64, src *source) error {
 	}
 	if !w.started {
 		w.res.LogStart, w.end = base, base
-		w.producers = format.NewProducerState(base)
+		w.producers = state.NewProducerManager(nil, w.reader)
 	}
-	w.producers = w.producersAt(base, w.producers)
+	producers, from := w.snapshotAt(base)
+	if from != nil {
+		w.producers.ProducerState = producers
+	}
 	if w.started && !w.dry {
-		if err := w.snapshot(base); err != nil {
+		if err := w.snapshot(base, from); err != nil {
 			return err
 		}
 	}
 	w.base, w.from, w.pos, w.started = base, src, 0, true
 	w.res.Segments++
-	w.index = rebuild.NewRecovery(base, w.interval, w.producers, w.reader)
+	w.index = rebuild.NewRecovery(base, w.interval, w.producers)
 	if w.dry {
 		return nil
 	}
@@ -338,10 +327,12 @@ func (w *writer) path(kind format.Kind) string {
 }
 
 // snapshot writes what the producers are, as of an offset: as it was on disk, if it was.
-func (w *writer) snapshot(offset int64) error {
-	raw := w.snapshots[offset]
-	if raw == nil {
-		raw = format.AppendProducerSnapshot(nil, w.producers.Entries())
+func (w *writer) snapshot(offset int64, from *state.ProducerSnapshot) error {
+	raw := format.AppendProducerSnapshot(nil, w.producers.Entries())
+	if from != nil {
+		if there, err := from.Read(); err == nil {
+			raw = there
+		}
 	}
 	return w.small(format.SegmentFileName(offset, format.KindProducerSnapshot), raw)
 }

@@ -67,7 +67,7 @@ func LoadProducers(ctx context.Context, p *logdir.Partition, o LoadOptions) (*Pr
 	if err := l.bounds(); err != nil {
 		return nil, err
 	}
-	l.begin(p)
+	l.manage(p)
 	err := l.replay()
 	if err == nil {
 		err = l.stable()
@@ -99,10 +99,10 @@ type loader struct {
 	out      *Producers
 	cut      []Lost  // what a broker cuts off though it is there
 	modern   bool    // the last batch is of a magic that knows producers
-	unread   []error // why snapshots could not be read
+	unread   []error // why snapshots or batches could not be read
 	spoiled  bool    // the log ends in something that is damaged
-	// start is the checkpoint of the log start as a broker knows it while it recovers segments.
-	start int64
+	holes    Holes
+	manager  *ProducerManager
 	// undecided is the first offset of the earliest transaction that ended in a marker which is not replicated yet.
 	undecided    int64
 	hasUndecided bool
@@ -180,118 +180,111 @@ func indexLeads(seg *logdir.Segment) (found bool, err error) {
 // missing, or there was no clean stop and it was not flushed.
 func (l *loader) recovers(s *logdir.Segment) bool {
 	point := l.options.RecoveryPoint
-	return s.Index == nil || !l.options.Clean && point != nil && s.Base >= floorSegment(l.segments, *point).Base
+	return s.Index == nil || !l.options.Clean && point != nil && s.Base >= l.floor(*point).Base
 }
 
-// begin loads the newest snapshot that a broker would use.
-func (l *loader) begin(p *logdir.Partition) {
-	out := l.out
-	all := ProducerSnapshotsOf(p.All())
-	files, above, upTo := l.usable(all), out.LogStart, out.LogEnd
-	if start := l.options.LogStart; start != nil {
-		l.start = *start
-	}
-	if i := slices.IndexFunc(l.segments, l.recovers); i >= 0 {
-		files, above, upTo = all, l.start, l.segments[i].Base
-	} else if len(files) == 0 && l.options.Clean {
-		out.Trusting, above = l.modern, out.LogEnd
-	}
-	if out.LogEnd == out.LogStart {
-		l.empty(out.LogEnd) // what snapshots say of an empty log does not count
-		return
-	}
-	var from *ProducerSnapshot
-	out.ProducerState, from = files.Begin(above, upTo, math.MinInt64, func(s ProducerSnapshot, err error, unread bool) {
-		if unread {
-			l.unread = append(l.unread, err)
-			return
+// floor is the segment that holds the offset, the first if it is below all.
+func (l *loader) floor(offset int64) *logdir.Segment {
+	return l.segments[FloorSegment(len(l.segments), diskLog{l: l}.Base, offset)]
+}
+
+// manage makes the manager of the producers, which goes on over whatever is damaged.
+func (l *loader) manage(p *logdir.Partition) {
+	l.holes.Compacted = l.options.Compacted
+	l.manager = NewProducerManager(ProducerSnapshotsOf(p.All()), l.options.Records)
+	l.manager.Take = l.append
+	l.manager.Loaded = func(s *ProducerSnapshot) {
+		if s != nil && s.File == nil {
+			return // what recovery has just written
 		}
-		err = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", s.File.Display, err)
-		out.Unusable = append(out.Unusable, logdir.Problem{Display: s.File.Display, Err: err})
-	})
-	if out.From = out.End(); from != nil {
-		out.Snapshot = from.File
-	}
-}
-
-// usable are the snapshots that are left when a broker has loaded the segments.
-func (l *loader) usable(all ProducerSnapshots) ProducerSnapshots {
-	var bases []int64
-	for _, s := range l.segments {
-		bases = append(bases, s.Base)
-	}
-	stray := StraySnapshots(all.Offsets(), bases)
-	return slices.DeleteFunc(slices.Clone(all), func(s ProducerSnapshot) bool {
-		_, gone := slices.BinarySearch(stray, s.Offset)
-		return gone
-	})
-}
-
-// empty begins with no producer at an offset.
-func (l *loader) empty(offset int64) {
-	l.out.ProducerState, l.out.From, l.out.Snapshot = format.NewProducerState(offset), offset, nil
-}
-
-// floorSegment is the segment that holds the offset, the first if it is below all.
-func floorSegment(segments []*logdir.Segment, offset int64) *logdir.Segment {
-	n, _ := slices.BinarySearchFunc(segments, offset, func(s *logdir.Segment, offset int64) int {
-		if s.Base > offset {
-			return 1
+		l.out.Snapshot, l.out.From = nil, l.manager.End()
+		if s != nil {
+			l.out.Snapshot = s.File
 		}
-		return -1
-	})
-	return segments[max(0, n-1)]
-}
-
-// replay reads the log from where the state is, to its end.
-func (l *loader) replay() error {
-	out := l.out
-	defer func() { out.Lost = append(out.Lost, l.cut...) }()
-	if out.From >= out.LogEnd {
-		l.spoil()
+		l.holes = Holes{Next: l.out.From, Compacted: l.holes.Compacted}
+	}
+	l.manager.Written = func(offset int64, _ []byte) { // the older ones that were written are of no use any more
+		l.manager.Snapshots = slices.DeleteFunc(l.manager.Snapshots, func(s ProducerSnapshot) bool {
+			return s.File == nil && s.Offset < offset
+		})
+	}
+	l.manager.Dropped = func(s ProducerSnapshot, why error, unread bool) error {
+		switch {
+		case unread:
+			l.unread = append(l.unread, why)
+		case why != nil:
+			why = fmt.Errorf("%s: %w; a broker deletes it and begins with an older one", s.File.Display, why)
+			l.out.Unusable = append(l.out.Unusable, logdir.Problem{Display: s.File.Display, Err: why})
+		}
 		return nil
 	}
-	holes := Holes{Next: out.From, Compacted: l.options.Compacted}
-	recovered, kept := lastIndexFunc(l.segments, l.recovers), out.Snapshot != nil
-	var failed error
+}
+
+// replay recovers segments as a broker does, and then rebuilds the state of the log's end.
+func (l *loader) replay() error {
+	out := l.out
+	start := int64(0)
+	if l.options.LogStart != nil {
+		start = *l.options.LogStart
+	}
 	for i, seg := range l.segments {
-		whole, start := i <= recovered && l.recovers(seg), l.start
-		if i > recovered {
-			start = out.LogStart
-		}
-		if i > recovered && recovered >= 0 && l.options.Clean && !kept {
-			out.Trusting = true // what was recovered lies below the log's beginning, and left no snapshot
-			l.empty(out.LogEnd)
-			return failed
-		}
-		if seg.Next != nil && seg.Next.Base <= out.From && !whole || seg.Base >= out.LogEnd {
+		if !l.recovers(seg) {
 			continue
 		}
-		if out.End() < start || out.End() == start && out.Len() > 0 {
-			l.empty(start) // a snapshot of the beginning is none
-			holes = Holes{Next: start, Compacted: holes.Compacted}
+		l.manager = l.manager.Again()
+		err := l.manager.Rebuild(diskLog{l, i}, start, seg.Base, false)
+		if err == nil {
+			err = diskLog{l, i + 1}.Replay(i, seg.Base, math.MaxInt64, l.append)
 		}
-		from := max(out.End(), start)
-		if whole {
-			from = seg.Base
-		}
-		err := ReadBatches(l.ctx, seg, from, l.options.Progress, func(b *format.Batch, h *format.Hole) bool {
-			if b == nil {
-				holes.Hole(h)
-			} else if b.LastOffset >= from && holes.Batch(b) {
-				l.append(b)
-			}
-			return true
-		})
 		if err != nil {
-			failed = cmp.Or(failed, err)
+			return err
 		}
-		l.hasUndecided = l.hasUndecided && i > recovered
-		kept = kept || out.End() > l.start
+		l.manager.Snapshot()
 	}
-	out.Lost = holes.End()
+	l.manager = l.manager.Again()
+	l.hasUndecided = false
+	log := diskLog{l, len(l.segments)}
+	err := l.manager.RemoveStray(log)
+	if len(l.manager.Snapshots) == 0 && l.options.Clean {
+		out.Trusting, out.Snapshot, out.From = l.modern, nil, out.LogEnd
+		l.manager.ProducerState, l.holes = format.NewProducerState(out.LogEnd), Holes{}
+	}
+	if err == nil {
+		err = l.manager.Rebuild(log, out.LogStart, out.LogEnd, l.options.Clean)
+	}
+	out.ProducerState, out.Lost = l.manager.ProducerState, append(l.holes.End(), l.cut...)
 	l.spoil()
-	return failed
+	return err
+}
+
+// diskLog are the first segments of the partition, as they lie on disk.
+type diskLog struct {
+	l *loader
+	n int
+}
+
+// Len is the number of segments.
+func (d diskLog) Len() int { return d.n }
+
+// Base is the base offset of a segment.
+func (d diskLog) Base(i int) int64 { return d.l.segments[i].Base }
+
+// Replay gives the sound batches of a segment. What cannot be read is noted, and ends nothing.
+func (d diskLog) Replay(i int, from, _ int64, fn func(*format.Batch) error) error {
+	l := d.l
+	var failed error
+	err := ReadBatches(l.ctx, l.segments[i], from, l.options.Progress, func(b *format.Batch, h *format.Hole) bool {
+		if b == nil {
+			l.holes.Hole(h)
+		} else if b.LastOffset >= from && l.holes.Batch(b) {
+			failed = fn(b)
+		}
+		return failed == nil
+	})
+	if err != nil {
+		l.unread = append(l.unread, err)
+	}
+	return cmp.Or(failed, l.ctx.Err())
 }
 
 // spoil notes that the log ends in something damaged, where that was not read.
@@ -302,23 +295,19 @@ func (l *loader) spoil() {
 	}
 }
 
-func lastIndexFunc[T any](list []T, is func(T) bool) int {
-	for i, e := range slices.Backward(list) {
-		if is(e) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (l *loader) append(b *format.Batch) {
-	ev, err := l.out.Append(b, l.options.Records)
+// append takes the next batch. What a broker gives up over is noted, and ends nothing.
+func (l *loader) append(b *format.Batch) error {
+	ev, err := l.manager.Append(b, l.options.Records)
 	if err != nil && l.out.Refused == nil {
 		l.out.Refused = err
 	}
 	if ev.Ended && ev.Txn.LastOffset >= l.out.HighWatermark && (!l.hasUndecided || ev.Txn.FirstOffset < l.undecided) {
 		l.undecided, l.hasUndecided = ev.Txn.FirstOffset, true
 	}
+	if !b.Legacy() {
+		l.manager.MapEnd = b.NextOffset()
+	}
+	return nil
 }
 
 // stable finds the last stable offset. A broker takes the first offset of the batch that holds it, or comes next.
@@ -333,7 +322,7 @@ func (l *loader) stable() error {
 		return nil
 	}
 	first = max(first, out.LogStart)
-	for seg := floorSegment(l.segments, first); seg != nil; seg = seg.Next {
+	for seg := l.floor(first); seg != nil; seg = seg.Next {
 		found := false
 		err := ReadBatches(l.ctx, seg, first, nil, func(b *format.Batch, _ *format.Hole) bool {
 			if b != nil && b.LastOffset >= first {

@@ -31,14 +31,20 @@ func ProducerSnapshotsOf(files []*logdir.File) ProducerSnapshots {
 	return all
 }
 
-// Begin is what is known of the producers before the log is read: the newest snapshot above one offset, up to another,
-// that can be used (ProducerStateManager.loadFromSnapshot), or, where there is none (nil), no producer at the lower
-// offset. Producers that expiredMs leaves out are those of format.LoadProducerState. Newer snapshots that cannot be
-// used are taken out of the list, as a broker deletes them, and told to bad, with whether it was the disk that failed.
-func (l *ProducerSnapshots) Begin(above, upTo, expiredMs int64,
-	bad func(s ProducerSnapshot, err error, unread bool)) (*format.ProducerState, *ProducerSnapshot) {
-	for i := l.upTo(upTo) - 1; i >= 0 && (*l)[i].Offset > above; i-- {
-		s := (*l)[i]
+// UpTo are the snapshots up to an offset.
+func (l ProducerSnapshots) UpTo(offset int64) ProducerSnapshots {
+	return l[:sort.Search(len(l), func(i int) bool { return l[i].Offset > offset })]
+}
+
+// Begin is what is known of the producers before the log is read: the newest snapshot above an offset that can be used
+// (ProducerStateManager.loadFromSnapshot), or, where there is none (nil), no producer at that offset. Producers that
+// expiredMs leaves out are those of format.LoadProducerState. Newer snapshots that cannot be used are taken out of the
+// list, as a broker deletes them, and told to bad, with whether it was the disk that failed; it ends the search with
+// false.
+func (l *ProducerSnapshots) Begin(above, expiredMs int64,
+	bad func(s ProducerSnapshot, err error, unread bool) bool) (*format.ProducerState, *ProducerSnapshot) {
+	for more := true; more && len(*l) > 0 && (*l)[len(*l)-1].Offset > above; {
+		s := (*l)[len(*l)-1]
 		raw, err := s.Read()
 		unread := err != nil
 		if err == nil {
@@ -47,20 +53,40 @@ func (l *ProducerSnapshots) Begin(above, upTo, expiredMs int64,
 				return format.LoadProducerState(decoded.Entries(), s.Offset, expiredMs), &s
 			}
 		}
-		bad(s, err, unread)
-		*l = slices.Delete(*l, i, i+1)
+		*l = (*l)[:len(*l)-1]
+		more = bad(s, err, unread)
 	}
 	return format.NewProducerState(above), nil
 }
 
 // Add puts a snapshot before those of its offset.
 func (l *ProducerSnapshots) Add(s ProducerSnapshot) {
-	*l = slices.Insert(*l, l.upTo(s.Offset-1), s)
+	i, _ := l.find(s.Offset)
+	*l = slices.Insert(*l, i, s)
 }
 
-// upTo is how many snapshots there are up to the offset.
-func (l ProducerSnapshots) upTo(offset int64) int {
-	return sort.Search(len(l), func(i int) bool { return l[i].Offset > offset })
+// Put adds a snapshot, in place of one of its offset.
+func (l *ProducerSnapshots) Put(s ProducerSnapshot) {
+	if i, ok := l.find(s.Offset); ok {
+		(*l)[i] = s
+	} else {
+		*l = slices.Insert(*l, i, s)
+	}
+}
+
+// Remove takes the snapshot of an offset out, and reports whether there was one.
+func (l *ProducerSnapshots) Remove(offset int64) bool {
+	i, ok := l.find(offset)
+	if ok {
+		*l = slices.Delete(*l, i, i+1)
+	}
+	return ok
+}
+
+func (l ProducerSnapshots) find(offset int64) (int, bool) {
+	return slices.BinarySearchFunc(l, offset, func(s ProducerSnapshot, offset int64) int {
+		return cmp.Compare(s.Offset, offset)
+	})
 }
 
 // Offsets are those of the snapshots.

@@ -184,9 +184,9 @@ func (p *partition) startState() *format.ProducerState {
 		return format.NewProducerState(0)
 	}
 	first := p.segments[0]
-	snapshots := state.ProducerSnapshotsOf(p.dir.Files)
-	producers, from := snapshots.Begin(first.base-1, first.base, math.MinInt64,
-		func(state.ProducerSnapshot, error, bool) {})
+	snapshots := state.ProducerSnapshotsOf(p.dir.Files).UpTo(first.base)
+	producers, from := snapshots.Begin(first.base-1, math.MinInt64,
+		func(state.ProducerSnapshot, error, bool) bool { return true })
 	if from != nil {
 		return producers
 	}
