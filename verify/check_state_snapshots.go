@@ -60,7 +60,8 @@ type pending struct {
 }
 
 func newSnapshotFollower(p *partition) *snapshotFollower {
-	return &snapshotFollower{p: p, files: state.ProducerSnapshotsOf(p.dir.Files)}
+	p.snapshots = &snapshotFollower{p: p, files: state.ProducerSnapshotsOf(p.dir.Files)}
+	return p.snapshots
 }
 
 // due reports whether a snapshot of that offset or one before comes next.
@@ -77,17 +78,15 @@ func (x *snapshotFollower) begin(seg *segment) {
 	}
 }
 
-func (x *snapshotFollower) batch(seg *segment, b *format.Batch) {
-	if x.due(b.BaseOffset) {
-		before := undo{id: -1}
-		if b.ProducerID >= 0 && !b.Legacy() {
-			before = undo{b.ProducerID, x.p.event.Before, x.p.event.Known, b}
-		}
-		for x.due(b.BaseOffset) {
-			x.judge(seg, before)
-			x.files = x.files[1:]
-		}
+// before judges the snapshots of what was before a batch that the producers do not know yet.
+func (x *snapshotFollower) before(seg *segment, b *format.Batch) {
+	for x.due(b.BaseOffset) {
+		x.judge(seg)
+		x.files = x.files[1:]
 	}
+}
+
+func (x *snapshotFollower) batch(_ *segment, b *format.Batch) {
 	x.unsure = x.unsure || b.BaseOffset != x.reached
 	x.broken = x.broken || b.BaseOffset < x.reached
 	x.reached = b.NextOffset()
@@ -100,38 +99,8 @@ func (x *snapshotFollower) skip(*segment, int64, int64, *format.Batch, int64) {
 
 func (x *snapshotFollower) end(*segment) {}
 
-// undo takes a batch back from the producers' state, since a snapshot is about what was before it.
-type undo struct {
-	id    int64 // of the producer, -1 for none
-	entry format.ProducerEntry
-	known bool
-	batch *format.Batch
-}
-
-// get is what was known of a producer before the batch.
-func (u *undo) get(state *format.ProducerState, id int64) (format.ProducerEntry, bool) {
-	if id == u.id {
-		return u.entry, u.known
-	}
-	return state.Get(id)
-}
-
-// entries are all producers before the batch.
-func (u *undo) entries(state *format.ProducerState) []format.ProducerEntry {
-	all := state.Entries()
-	i := slices.IndexFunc(all, func(e format.ProducerEntry) bool { return e.ProducerID == u.id })
-	switch {
-	case i < 0:
-	case u.known:
-		all[i] = u.entry
-	default:
-		all = slices.Delete(all, i, i+1)
-	}
-	return all
-}
-
 // judge compares the next snapshot with the producers' state.
-func (x *snapshotFollower) judge(seg *segment, before undo) {
+func (x *snapshotFollower) judge(seg *segment) {
 	f := x.files[0].File
 	gap := f.Name.Base > x.reached // there are offsets below it that the walk did not see
 	snapshot, ok := x.decode(seg, f)
@@ -141,18 +110,18 @@ func (x *snapshotFollower) judge(seg *segment, before undo) {
 	right := x.bounds(seg, f, &snapshot)
 	if x.unsure || gap {
 		if !x.broken {
-			right = x.compareLater(seg, f, &snapshot, before) && right
+			right = x.compareLater(seg, f, &snapshot) && right
 		}
 		if !right {
 			return
 		}
-		x.restart(snapshot.Entries(), f.Name.Base, before)
+		x.restart(snapshot.Entries(), f.Name.Base)
 		x.reached = f.Name.Base
 		return
 	}
-	earlier := x.compare(seg, f, &snapshot, before)
+	earlier := x.compare(seg, f, &snapshot)
 	if len(earlier) > 0 {
-		x.restart(joined(before.entries(x.p.producers), earlier), f.Name.Base, before)
+		x.restart(joined(x.p.producers.Entries(), earlier), f.Name.Base)
 	}
 	x.p.startUnknown = false
 }
@@ -209,13 +178,9 @@ func (x *snapshotFollower) usable(offset int64) bool {
 	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Offset > x.reached)
 }
 
-// restart makes the state of the producers that of the entries at the offset, and takes the batch after again.
-func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64, before undo) {
+// restart makes the state of the producers that of the entries at the offset.
+func (x *snapshotFollower) restart(entries []format.ProducerEntry, offset int64) {
 	x.p.producers = format.LoadProducerState(entries, offset, math.MinInt64)
-	if before.id >= 0 {
-		// That it fails, if it does, was seen the first time.
-		x.p.producers.Append(before.batch, x.p.reader)
-	}
 	x.begun, x.unsure, x.broken, x.p.startUnknown = offset, false, false, false
 }
 
@@ -235,11 +200,11 @@ func (x *snapshotFollower) bounds(seg *segment, f *logdir.File, s *format.Produc
 
 // compareLater looks for producers of which the log has a later batch than the snapshot, which must not be even where
 // batches are missing in the log. It is true if there are none.
-func (x *snapshotFollower) compareLater(seg *segment, f *logdir.File, s *format.ProducerSnapshot, before undo) bool {
+func (x *snapshotFollower) compareLater(seg *segment, f *logdir.File, s *format.ProducerSnapshot) bool {
 	right := true
 	for i := range s.Len() {
 		e := s.Entry(i)
-		if want, known := before.get(x.p.producers, e.ProducerID); known && e.HasBatch() && e.LastOffset < want.LastOffset {
+		if want, known := x.p.producers.Get(e.ProducerID); known && e.HasBatch() && e.LastOffset < want.LastOffset {
 			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
 			c.compare(want)
 			right = false
@@ -250,8 +215,7 @@ func (x *snapshotFollower) compareLater(seg *segment, f *logdir.File, s *format.
 
 // compare holds a snapshot against the state before its offset. It returns the entries that know of something before
 // the beginning of the log.
-func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot,
-	before undo) []format.ProducerEntry {
+func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.ProducerSnapshot) []format.ProducerEntry {
 	var earlier []format.ProducerEntry
 	var open map[int64]bool
 	for i := range s.Len() {
@@ -263,7 +227,7 @@ func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.Produ
 			open[e.ProducerID] = true
 		}
 		c := entryCheck{x: x, seg: seg, file: f, entry: e, index: i, pos: s.Position(i)}
-		want, known := before.get(x.p.producers, e.ProducerID)
+		want, known := x.p.producers.Get(e.ProducerID)
 		switch {
 		case known && x.p.startUnknown:
 			if c.compare(x.completed(want, e)) {
@@ -277,7 +241,7 @@ func (x *snapshotFollower) compare(seg *segment, f *logdir.File, s *format.Produ
 			c.contradict(false, "no entry", "an entry", "a producer that is not in the log below")
 		}
 	}
-	for _, e := range x.openBefore(before) {
+	for _, e := range x.p.producers.Open() {
 		if !open[e.ProducerID] {
 			c := entryCheck{x: x, seg: seg, file: f, entry: e, index: -1, pos: -1}
 			c.contradict(false, "an entry", "none", fmt.Sprintf("no transaction, though one is open since offset %d",
@@ -299,15 +263,6 @@ func (x *snapshotFollower) completed(want, e format.ProducerEntry) format.Produc
 		want.CurrentTxnFirstOffset = e.CurrentTxnFirstOffset
 	}
 	return want
-}
-
-// openBefore are the producers with an open transaction before a batch.
-func (x *snapshotFollower) openBefore(before undo) []format.ProducerEntry {
-	open := slices.DeleteFunc(x.p.producers.Open(), func(e format.ProducerEntry) bool { return e.ProducerID == before.id })
-	if before.id >= 0 && before.known && before.entry.InTransaction() {
-		open = append(open, before.entry)
-	}
-	return open
 }
 
 // entryCheck is the comparison of one entry of a snapshot.
@@ -403,7 +358,7 @@ func (x *snapshotFollower) finish() {
 	for ; len(x.files) > 0; x.files = x.files[1:] {
 		f := x.files[0].File
 		if last != nil && (!known || f.Name.Base <= end) {
-			x.judge(last, undo{id: -1})
+			x.judge(last)
 		} else if snapshot, ok := x.decode(last, f); ok {
 			x.bounds(last, f, &snapshot)
 			if known && x.p.inUse() {

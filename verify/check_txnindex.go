@@ -179,6 +179,9 @@ func (x *txnFollower) began(e, want format.AbortedTxn) bool {
 }
 
 func (x *txnFollower) missing(seg *segment, t format.AbortedTxn) {
+	if from := x.p.snapshots; x.p.compacted && from != nil && t.FirstOffset < from.begun {
+		return // a snapshot knows of it, and the cleaner may have taken its records
+	}
 	place := Place{File: x.file, Pos: x.index.Position(x.next), Len: 0, FirstOffset: t.FirstOffset,
 		LastOffset: t.LastOffset}
 	if seg.dir.TxnIndex == nil {

@@ -32,6 +32,8 @@ type partition struct {
 	producers *format.ProducerState
 	event     format.ProducerEvent
 	eventErr  error
+	// snapshots is the check of the producers' snapshots, nil if it is not asked for.
+	snapshots *snapshotFollower
 	// lastBatch is the last one that can be trusted, without its bytes; hasLast is false as long as there is none.
 	lastBatch format.Batch
 	hasLast   bool

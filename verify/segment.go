@@ -176,6 +176,9 @@ func (o *ordered) lost(err error, pos, n, nextOffset int64) {
 // step takes the next sound batch.
 func (p *partition) step(seg *segment, b *format.Batch) {
 	seg.note(b)
+	if p.snapshots != nil {
+		p.snapshots.before(seg, b)
+	}
 	if b.ProducerID >= 0 && !b.Legacy() {
 		p.event, p.eventErr = p.producers.Append(b, p.reader)
 	} else {
