@@ -343,6 +343,10 @@ func (r *run) work(g *group, res *Salvaged) error {
 	if compacted {
 		scans = withoutReplaced(scans)
 	}
+	notes, misplaced, err := withoutMisplaced(scans)
+	if err != nil {
+		return err
+	}
 	p, err := makePlan(scans, compacted, r.opts)
 	if err != nil {
 		return err
@@ -360,7 +364,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 			return err
 		}
 	}
-	res.Lost, res.Doubles = p.lost, p.doubles
+	res.Lost, res.Doubles, res.Notes = p.lost, p.doubles+misplaced, append(res.Notes, notes...)
 	for _, s := range scans {
 		for _, d := range s.damages {
 			if d.zeros && d.tail {

@@ -90,6 +90,8 @@ type scanner struct {
 	open   bool
 	next   int64 // after the last batch, before which nothing should come
 	prev   int64 // after the batch before that
+	// back is what next was before the only batch of the present piece, which lies below; -1 if that is not so.
+	back int64
 	// held is the last batch, if its checksum is wrong, until it is known whether its length leads to an intact one.
 	held    *format.Batch
 	thinned int // batches of which records are missing, as the log cleaner leaves them
@@ -108,7 +110,7 @@ type finding struct {
 // scanSource looks at every batch and every record of a source, with so many workers.
 func scanSource(ctx context.Context, src *source, jobs int, opts *Options) *scan {
 	s := &scanner{scan: &scan{src: src}, opts: opts, reader: format.NewRecordReader(opts.MaxBatchBytes, nil),
-		next: src.base, prev: src.base}
+		next: src.base, prev: src.base, back: -1}
 	logs := slices.Values([]*walk.Log{{File: src.log, Base: src.base}})
 	err := walk.Fold(ctx, logs, walk.Options{Jobs: jobs}, func(gate format.Gate) walk.Look[looked] {
 		reader := format.NewRecordReader(opts.MaxBatchBytes, gate)
@@ -216,21 +218,33 @@ func (s *scanner) place(p piece) {
 		return
 	}
 	s.bound(p.first)
+	back := s.back
+	s.back = -1
 	switch {
+	case s.open && back >= 0 && p.first >= back && p.first != s.next:
+		// Only the batch before is out of place: this one goes on after what came before that.
+		s.oddBefore(back)
+		s.add(p)
 	case p.first >= s.next:
 		s.add(p)
 	case s.open && p.first >= s.prev:
 		// The batch before ends after where this one begins: that one is out of place, or its end is wrong.
-		odd := s.pop()
-		odd.suspect = true
-		s.pieces = append(s.pieces, odd)
-		s.next = s.prev
+		s.oddBefore(s.prev)
 		s.add(p)
 	default:
 		s.close()
-		s.prev = s.src.base
+		s.back, s.prev = s.next, s.src.base
 		s.add(p)
 	}
+}
+
+// oddBefore takes the last batch off the present piece, as one that does not belong there; next is before which nothing
+// should come without it.
+func (s *scanner) oddBefore(next int64) {
+	odd := s.pop()
+	odd.suspect = true
+	s.pieces = append(s.pieces, odd)
+	s.next = next
 }
 
 // bound: what is damaged before an intact batch has no offset of that batch, or above, whatever its header says.
