@@ -25,6 +25,7 @@ type salvageOptions struct {
 	fixBits  bool
 	records  bool
 	prefer   string
+	deleted  bool
 	interval *int64
 }
 
@@ -38,6 +39,8 @@ func (o *salvageOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.records, "records", false, "also save the readable records of batches that are not intact, in "+
 			"batches of their own")
 		fs.StringVar(&o.prefer, "prefer", "", "the history of this `PATH` counts where copies hold different records")
+		fs.BoolVar(&o.deleted, "deleted", false, "also take what a broker cut off the end of a log (.deleted), where "+
+			"nothing says that it was committed")
 		fs.Var(&optionalNumber{&o.interval}, "interval", "index.interval.bytes of the indexes (default: the topic's own, "+
 			"else 4096)")
 	})
@@ -61,7 +64,9 @@ func newSalvageCommand(env *Env) *cobra.Command {
 snapshots and leader epochs that a broker's recovery would make; for a log directory also its checkpoints and
 meta.properties. What is not intact is left out, and it is said which offsets that costs. Pieces out of order
 are put in order, doubles left out. Files that a broker would delete (.deleted, .swap, .cleaned) count where
-they hold offsets that nothing else has.
+they hold offsets that nothing else has. A follower cuts off what its leader never had, and leaves it as .deleted:
+what a leader epoch contradicts is never taken, and what comes after the log's end only with --deleted, or if it
+lies below the high watermark of replication-offset-checkpoint.
 
 Several paths to one partition are copies of it: each offset comes from the first copy where it is intact. Where
 two copies hold different records, no history is made of the two: the partition is refused, unless --prefer
@@ -110,7 +115,7 @@ func runSalvage(ctx context.Context, env *Env, o *salvageOptions, args []string)
 	}
 	bar := o.progress(env, totalBytes(set))
 	err = salvage.Run(ctx, set, salvage.Options{Dir: o.dir, DryRun: o.dryRun, FixBits: o.fixBits, Records: o.records,
-		Prefer:   o.prefer,
+		Prefer: o.prefer, Deleted: o.deleted,
 		Interval: o.interval, Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes, Now: now, Progress: bar.Add}, w.add)
 	bar.Clear()
 	if errors.Is(err, logdir.ErrUsage) {

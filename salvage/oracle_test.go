@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,4 +52,50 @@ func TestOracleLoad(t *testing.T) {
 			t.Errorf("%s: %s, want %s", dirs[i], answer, want[i])
 		}
 	}
+}
+
+// What Kafka's own follower code cuts off random logs is not taken, unless it is asked for, and told.
+func TestOracleCutOff(t *testing.T) {
+	java := fixture.CompileJava(t, filepath.Join("oracle", "Truncate.java"))
+	rng, root := rand.New(rand.NewPCG(5, 6)), t.TempDir()
+	var tasks strings.Builder
+	var dirs []string
+	var ends []int64
+	for i := range 60 {
+		dir := filepath.Join(root, fmt.Sprintf("t%d-0", i))
+		fixture.WriteKeyedLog(t, rng, dir, 1796000000000)
+		all := batchesOf(t, dir)
+		dirs, ends = append(dirs, dir), append(ends, all[len(all)-1].NextOffset())
+		fmt.Fprintf(&tasks, "%s\t%d\n", dir, all[rng.IntN(len(all))].NextOffset())
+	}
+	answers := strings.Fields(string(java.Run(t, strings.NewReader(tasks.String()), "Truncate")))
+	cut := 0
+	for i, dir := range dirs {
+		left := batchesOf(t, dir)
+		deleted, _ := filepath.Glob(filepath.Join(dir, "*.log.deleted"))
+		res, out := one(t, Options{}, dir)
+		got := []string{}
+		if res.Err == nil {
+			for _, b := range batchesOf(t, out) {
+				got = append(got, string(b.Raw))
+			}
+		}
+		want := []string{}
+		for _, b := range left {
+			want = append(want, string(b.Raw))
+		}
+		if res.Err != nil || fmt.Sprint(res.LogEnd) != answers[i] || !slices.Equal(got, want) ||
+			slices.ContainsFunc(res.Lost, func(l Lost) bool { return l.Elsewhere }) != (len(deleted) > 0) {
+			t.Errorf("%s: %v, to %d, want %s, %d batches of %d; lost %+v", dir, res.Err, res.LogEnd, answers[i], len(got),
+				len(want), res.Lost)
+		}
+		if len(deleted) == 0 {
+			continue
+		}
+		cut++
+		if all, _ := one(t, Options{Deleted: true}, dir); all.Err != nil || all.LogEnd != ends[i] {
+			t.Errorf("%s: asked for: %v, to %d, want %d", dir, all.Err, all.LogEnd, ends[i])
+		}
+	}
+	t.Logf("%d of %d logs had segments cut off", cut, len(dirs))
 }

@@ -18,6 +18,8 @@ type Lost struct {
 	Reason      string
 	// Elsewhere: the offsets are those that the bytes claim, and not what the output lacks.
 	Elsewhere bool
+
+	stray bool // a batch of a segment in use, which may belong to any gap
 }
 
 // plan is what goes into the output, in the order of its offsets.
@@ -41,6 +43,8 @@ type planner struct {
 	next   int64 // after what has been taken
 	epoch  int32 // of the last batch that was taken
 	digest *comparer
+	known  *known
+	live   []piece // the sound ones of segments that are in use, by first offset
 }
 
 // pieceQueue is a heap by first offset; of the same offsets the better source comes first.
@@ -80,8 +84,8 @@ const (
 
 // makePlan orders the pieces and leaves out what is there twice or does not fit. The error is for files that can't be
 // read.
-func makePlan(scans []*scan, compacted bool, opts *Options) (*plan, error) {
-	p := &planner{plan: &plan{}, better: map[int][]int64{}, epoch: -1, digest: newComparer(opts)}
+func makePlan(scans []*scan, k *known, opts *Options) (*plan, error) {
+	p := &planner{plan: &plan{}, better: map[int][]int64{}, epoch: -1, digest: newComparer(opts), known: k}
 	defer p.digest.close()
 	var suspects []piece
 	for _, s := range scans {
@@ -94,6 +98,7 @@ func makePlan(scans []*scan, compacted bool, opts *Options) (*plan, error) {
 		}
 	}
 	slices.SortStableFunc(p.queue, comparePieces)
+	p.live = slices.DeleteFunc(slices.Clone(p.queue), func(q piece) bool { return q.rank() >= rankLeftover })
 	rejected := p.admit(suspects)
 	slices.SortStableFunc(p.queue, comparePieces)
 	for _, q := range p.queue {
@@ -111,7 +116,7 @@ func makePlan(scans []*scan, compacted bool, opts *Options) (*plan, error) {
 			return nil, err
 		}
 	}
-	p.account(scans, compacted)
+	p.account(scans, k.compacted)
 	return p.plan, nil
 }
 
@@ -189,25 +194,36 @@ func (p *planner) sweep() error {
 
 // take takes a piece, or the part of it before a better one.
 func (p *planner) take(q piece) error {
-	if q.src.rank >= rankLeftover && q.epochs[0] < p.epoch && q.epochs[0] >= 0 {
-		p.odd = append(p.odd, lostOf(q, "it was left behind under an older leader epoch"))
+	if at, why := p.forbids(q); why != "" && at <= q.first {
+		p.odd = append(p.odd, lostOf(q, why))
 		return nil
+	} else if why != "" {
+		return p.takeBefore(q, at)
 	}
 	if at, ok := p.betterIn(q); ok && q.batches > 1 {
-		head, rest, err := q.cut(at)
-		if err != nil {
-			return err
-		}
-		if rest.batches > 0 {
-			heap.Push(&p.queue, rest)
-		}
-		if q = head; q.batches == 0 {
-			return nil
-		}
+		return p.takeBefore(q, at)
 	}
 	p.extents = append(p.extents, q)
 	p.next = q.last + 1
 	p.epoch = max(p.epoch, q.epochs[1])
+	return nil
+}
+
+// takeBefore takes the part of a piece before an offset, and leaves the rest for later.
+func (p *planner) takeBefore(q piece, at int64) error {
+	head, rest, err := q.cut(at)
+	if err != nil {
+		return err
+	}
+	if rest.batches > 0 {
+		heap.Push(&p.queue, rest)
+	}
+	if head.batches == 0 {
+		return nil
+	}
+	p.extents = append(p.extents, head)
+	p.next = head.last + 1
+	p.epoch = max(p.epoch, head.epochs[1])
 	return nil
 }
 
@@ -243,7 +259,9 @@ func (p *planner) leaveOut(q piece) error {
 			p.diverged, p.divergedAt = true, at
 		}
 	default:
-		p.odd = append(p.odd, lostOf(q, "its offsets do not agree with what stands around it"))
+		l := lostOf(q, "its offsets do not agree with what stands around it")
+		l.stray = q.src.rank < rankLeftover
+		p.odd = append(p.odd, l)
 	}
 	return nil
 }
@@ -302,9 +320,9 @@ func (p *planner) gap(first, last int64, damages []damage, i int, compacted bool
 	l := Lost{FirstOffset: first, LastOffset: last, Reason: "no source has these offsets"}
 	if cause != nil {
 		l.File, l.Pos, l.Length, l.Reason = cause.src.log.Display, cause.pos, cause.length, cause.why
-	} else if len(p.odd) > 0 {
+	} else if at := slices.IndexFunc(p.odd, func(o Lost) bool { return o.stray }); at >= 0 {
 		// What is out of place was here, most likely.
-		l, p.odd = p.odd[0], p.odd[1:]
+		l, p.odd = p.odd[at], slices.Delete(p.odd, at, at+1)
 		l.Reason = fmt.Sprintf("the batch there says that it is %d–%d, with which what stands around it does not agree",
 			l.FirstOffset, l.LastOffset)
 		l.FirstOffset, l.LastOffset, l.Elsewhere = first, last, false

@@ -35,7 +35,9 @@ type Options struct {
 	// Records: the records that can be read of a batch that is not intact are written into a batch of their own.
 	Records bool
 	// Prefer is the operand whose history counts where two copies hold different records; "" refuses such partitions.
-	Prefer        string
+	Prefer string
+	// Deleted: also what a broker cut off at the end of the log, where nothing says that it was committed.
+	Deleted       bool
 	Interval      *int64 // index.interval.bytes; nil means each topic's own
 	Jobs          int
 	MaxBatchBytes int64
@@ -339,15 +341,15 @@ func (r *run) work(g *group, res *Salvaged) error {
 	case len(sources) == 0:
 		return fmt.Errorf("%s: there is no segment", g.name)
 	}
-	compacted := slices.ContainsFunc(sources, func(s *source) bool { return s.compacted })
-	if compacted {
+	k := r.known(g, scans)
+	if k.compacted {
 		scans = withoutReplaced(scans)
 	}
 	notes, misplaced, err := withoutMisplaced(scans)
 	if err != nil {
 		return err
 	}
-	p, err := makePlan(scans, compacted, r.opts)
+	p, err := makePlan(scans, k, r.opts)
 	if err != nil {
 		return err
 	}
@@ -360,7 +362,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 		if scans, err = below(scans, p.divergedAt); err != nil {
 			return err
 		}
-		if p, err = makePlan(scans, compacted, r.opts); err != nil {
+		if p, err = makePlan(scans, k, r.opts); err != nil {
 			return err
 		}
 	}
