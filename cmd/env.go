@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -46,7 +48,28 @@ func newEnv(stdin io.Reader, stdout, stderr io.Writer) *Env {
 	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 && !env.StdoutTerminal {
 		env.Width, env.TableWidth = width, width // less or the like shows it
 	}
+	noteWidth := columns(stderr)
+	if noteWidth == 0 && !env.StderrTerminal {
+		noteWidth = env.TableWidth
+	}
+	env.Stdout.fold.Width, env.Stderr.fold.Width = env.TableWidth, noteWidth
 	return env
+}
+
+// foldFor lets lines be as long as they are where others than people read them: what kafka-dump-log prints, JSON, CSV,
+// completions.
+func (env *Env) foldFor(cmd *cobra.Command) {
+	form := ""
+	if f := cmd.Flags().Lookup("output"); f != nil {
+		form = f.Value.String()
+	}
+	own := cmd.Name() != "dump" && cmd.Name() != "completion" && !strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd)
+	if form != "table" && !(own && (form == "text" || form == "")) {
+		env.Stdout.fold.Width = 0
+	}
+	if f := cmd.Flags().Lookup("kafka-compat"); f != nil && f.Value.String() == "true" {
+		env.Stderr.fold.Width = 0
+	}
 }
 
 // columns is the width of the terminal that w writes to; 0 if it is none, or does not say.

@@ -120,7 +120,8 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg,
 				arg)
 		}
-		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg), text)
+		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg),
+			render.Reflow(text, env.TableWidth))
 		return nil
 	}
 	f, err := openFile(env, arg, o.BaseOffset)
@@ -211,9 +212,7 @@ func firstOf(files []*logdir.File) string {
 func (o *explainOptions) options(env *Env) (explain.Options, error) {
 	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, Quiet: o.Quiet, All: o.All,
 		Offset: o.Offset, Position: o.Position, Entry: o.Entry, From: o.From, To: o.To, MaxBatchBytes: o.MaxBatchBytes}
-	if env.StdoutTerminal {
-		out.Width = env.Width
-	}
+	out.Width = env.TableWidth
 	if o.Format == "json" {
 		out.Output = explain.JSON
 	}

@@ -32,7 +32,7 @@ func addGroup(fs *pflag.FlagSet, heading string, define func(fs *pflag.FlagSet))
 func (env *Env) showHelp(cmd *cobra.Command, w io.Writer) {
 	if !cmd.Runnable() && !cmd.HasAvailableSubCommands() {
 		// A help topic is its text.
-		fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))
+		fmt.Fprintln(w, render.Reflow(strings.TrimRight(cmd.Long, "\n"), env.TableWidth))
 		return
 	}
 	cmd.InitDefaultHelpFlag()
@@ -41,7 +41,7 @@ func (env *Env) showHelp(cmd *cobra.Command, w io.Writer) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
 	}
 	if cmd.Long != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(cmd.Long))
+		fmt.Fprintf(w, "\n%s\n", render.Reflow(strings.TrimSpace(cmd.Long), env.TableWidth))
 	}
 	fmt.Fprintf(w, "\nUsage: %s\n", usageLine(cmd))
 	showCommands(cmd, w)

@@ -69,10 +69,11 @@ whole log directory. It needs no broker, opens everything read-only and writes n
 		Example: `  kseg dump orders-0/00000000000000000000.log      # a line a batch
   kseg dump --records orders-0                     # every record of a partition
   kseg help exit-codes                             # what scripts rely on`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       versionLine(),
-		Args:          unknownCommand,
+		SilenceUsage:     true,
+		SilenceErrors:    true,
+		Version:          versionLine(),
+		Args:             unknownCommand,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { env.foldFor(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env.showHelp(cmd, env.Stderr)
 			return usageErrorf("no command given")

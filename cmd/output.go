@@ -19,6 +19,7 @@ type Output struct {
 	w       io.Writer
 	buf     []byte
 	through bool // a terminal is written at once
+	fold    render.Folder
 	bar     *render.Progress
 	err     error
 }
@@ -27,14 +28,7 @@ type Output struct {
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.buf)+len(p) > outputBuffer {
-		o.flush()
-	}
-	if len(p) >= outputBuffer {
-		o.write(p)
-	} else if o.err == nil {
-		o.buf = append(o.buf, p...)
-	}
+	o.keep(o.fold.Fold(p))
 	if o.through {
 		o.flush()
 	}
@@ -44,10 +38,23 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// keep puts p to what is to be written.
+func (o *Output) keep(p []byte) {
+	if len(o.buf)+len(p) > outputBuffer {
+		o.flush()
+	}
+	if len(p) >= outputBuffer {
+		o.write(p)
+	} else if o.err == nil {
+		o.buf = append(o.buf, p...)
+	}
+}
+
 // Flush writes what is buffered and returns the first error there ever was.
 func (o *Output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.keep(o.fold.Rest())
 	o.flush()
 	return o.err
 }
@@ -80,6 +87,7 @@ type stderrWriter struct {
 	mu     sync.Mutex
 	w      io.Writer
 	before *Output
+	fold   render.Folder
 	said   []byte // up to mostSaid
 }
 
@@ -99,5 +107,8 @@ func (s *stderrWriter) Write(p []byte) (int, error) {
 	s.before.Flush()
 	s.before.bar.Clear()
 	s.said = append(s.said, p[:min(len(p), mostSaid-len(s.said))]...)
-	return s.w.Write(p)
+	if _, err := s.w.Write(s.fold.Fold(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -224,7 +224,8 @@ func (c *Comparison) AppendText(dst []byte, st Style) []byte {
 	if !c.SideBySide() {
 		columns = columns[:len(columns)-1]
 	}
-	table := render.HeadedColumns(st.Theme, columns, "", "mean batch", "hops mean", "segments", "bytes/entry", "batches")
+	table := render.HeadedColumns(st.Theme, columns, "", "mean batch", "hops mean", "segments", "bytes/entry", "batches",
+		"per batch", "regime")
 	for _, row := range c.Cells(st.Theme) {
 		table.Row(row[:len(columns)]...)
 	}

@@ -135,7 +135,7 @@ func Shown(columns []render.Column, partitions, dirs int) []bool {
 // Least are the names of the columns that text can do without, the least important ones first.
 var Least = []string{"log directory", "slack", "on disk", "entries", "oldest", "policy", "active", "back", "magic",
 	"headers", "p99", "producers",
-	"max", "batch p50", "tried", "then batches", "batches", "segments", "age", "newest", "last", "first"}
+	"max", "batch p50", "ratio", "tried", "then batches", "batches", "segments", "age", "newest", "last", "first"}
 
 // Cells are the row under its columns.
 func (r *Row) Cells(st Style) []string {

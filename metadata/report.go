@@ -130,7 +130,8 @@ func (r *Report) appendSection(dst []byte, s section, title string, list []state
 		dst = append(dst, '\n')
 	}
 	dst = append(append(dst, theme.Strong(title)...), '\n')
-	table := render.NewColumns(s.right+"rll").Fit(theme, len(s.columns)+1, len(s.columns)-1, len(s.columns))
+	table := render.NewColumns(s.right+"rll").Fit(theme, len(s.columns)+1, len(s.columns)-1, len(s.columns),
+		len(s.columns)-2)
 	var head []string
 	for _, column := range s.columns {
 		head = append(head, theme.Dim(heading(column)))

@@ -21,7 +21,8 @@ type Column struct {
 const tableBlock = 256
 
 // Table writes rows under a header, each column as wide as its widest cell: the form of -o table. Nothing is ever cut
-// to the width of a terminal. Rows are written in blocks of 256, so that a table may have any length; a block is never
+// to the width of a terminal: where there is one, columns that have no room go on in further lines of their row, under
+// further lines of the header. Rows are written in blocks of 256, so that a table may have any length; a block is never
 // narrower than the one before it.
 type Table struct {
 	w       io.Writer
@@ -29,6 +30,7 @@ type Table struct {
 	columns []Column
 	widths  []int
 	rows    [][]string
+	groups  [][]int // the columns of each line of a row; set with the first block
 	started bool
 	err     error
 }
@@ -76,14 +78,63 @@ func (t *Table) writeBlock() {
 
 // renderBlock writes the rows held back, under the header if they are the first.
 func (t *Table) renderBlock() error {
-	align := make([]tw.Align, len(t.columns))
-	widths := tw.NewMapper[int, int]()
-	for i, c := range t.columns {
-		align[i] = tw.AlignLeft
-		if c.Right {
-			align[i] = tw.AlignRight
+	if !t.started {
+		t.groups = t.lines()
+	}
+	var parts [][]string // a line a row, of each group
+	for _, group := range t.groups {
+		text, err := t.renderColumns(group)
+		if err != nil {
+			return err
 		}
-		widths.Set(i, t.widths[i]+len(columnGap))
+		parts = append(parts, strings.Split(text, "\n"))
+	}
+	var out strings.Builder
+	for row := range len(parts[0]) - 1 {
+		for i, lines := range parts {
+			if line := strings.TrimRight(lines[row], " "); i == 0 {
+				out.WriteString(line + "\n")
+			} else if line != "" {
+				out.WriteString(belowIndent + line + "\n")
+			}
+		}
+	}
+	_, err := io.WriteString(t.w, out.String())
+	return err
+}
+
+// lines says which columns stand in which line of a row.
+func (t *Table) lines() [][]int {
+	var groups [][]int
+	used := 0
+	for i := range t.columns {
+		width := len(columnGap) + t.widths[i]
+		if len(groups) == 0 || t.theme.Width > 0 && used+width > t.theme.Width {
+			groups, used = append(groups, nil), -len(columnGap)
+			if len(groups) > 1 {
+				used += len(belowIndent)
+			}
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], i)
+		used += width
+	}
+	return groups
+}
+
+// renderColumns is what these columns look like, a line a row.
+func (t *Table) renderColumns(columns []int) (string, error) {
+	align := make([]tw.Align, len(columns))
+	widths := tw.NewMapper[int, int]()
+	rows := make([][]string, len(t.rows))
+	for n, i := range columns {
+		align[n] = tw.AlignLeft
+		if t.columns[i].Right {
+			align[n] = tw.AlignRight
+		}
+		widths.Set(n, t.widths[i]+len(columnGap))
+		for r, row := range t.rows {
+			rows[r] = append(rows[r], row[i])
+		}
 	}
 	cells := tw.CellConfig{
 		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
@@ -105,30 +156,17 @@ func (t *Table) renderBlock() error {
 		})),
 	)
 	if !t.started {
-		header := make([]any, len(t.columns))
-		for i, c := range t.columns {
-			header[i] = t.theme.Strong(c.Name)
+		header := make([]any, len(columns))
+		for n, i := range columns {
+			header[n] = t.theme.Strong(t.columns[i].Name)
 		}
 		table.Header(header...)
 	}
-	if err := table.Bulk(t.rows); err != nil {
-		return err
+	if err := table.Bulk(rows); err != nil {
+		return "", err
 	}
-	if err := table.Render(); err != nil {
-		return err
-	}
-	return writeTrimmed(t.w, text.String())
-}
-
-// writeTrimmed writes lines without the blanks at their ends, which only a copy would show.
-func writeTrimmed(w io.Writer, text string) error {
-	out := make([]byte, 0, len(text))
-	for line := range strings.Lines(text) {
-		out = append(out, strings.TrimRight(line, " \n")...)
-		out = append(out, '\n')
-	}
-	_, err := w.Write(out)
-	return err
+	err := table.Render()
+	return text.String(), err
 }
 
 // visibleWidth counts the columns that a cell takes on a terminal: none for its colours, two for a wide character.

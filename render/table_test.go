@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -60,9 +61,7 @@ func stripColor(s string) string {
 }
 
 func trimLines(s string) string {
-	var out strings.Builder
-	writeTrimmed(&out, s)
-	return out.String()
+	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "")
 }
 
 // TestTableBlocks holds that a table of several blocks has one header, and that a block is as wide as the one before.

@@ -235,7 +235,16 @@ func (r *TextReport) Close(*Summary) error {
 func (r *TextReport) write(f *Finding, place string) error {
 	head := fmt.Sprintf("%-8s %-24s %s", f.Severity, f.Code, place)
 	var text strings.Builder
+	below := r.theme.Width > 0 && render.Width(head) > r.theme.Width
+	if below {
+		head = fmt.Sprintf("%-8s %s", f.Severity, f.Code)
+	}
 	text.WriteString(paint(r.theme, f.Severity, head[:8]) + head[8:] + "\n")
+	if below {
+		for _, line := range render.Wrap(place, r.width-len(textIndent)) {
+			text.WriteString(textIndent + line + "\n")
+		}
+	}
 	message := f.Message
 	if f.Count > 1 && f.Severity > Note {
 		message += fmt.Sprintf(" (%d such places in this file)", f.Count)
