@@ -254,6 +254,9 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 		in.noteCleaner(r, l.Partition, o.At)
 	}
 	for _, l := range shares {
+		for _, g := range r.Groups {
+			g.Unsure = g.Unsure || g.Kind == state.ShareKind && len(l.Lost) > 0
+		}
 		in.addShares(r, byName, l, &o)
 		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
 	}
@@ -269,8 +272,8 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 
 // foldOptions fold a partition from its log start offset to the point that is asked for.
 func (in *Inputs) foldOptions(ctx context.Context, p *logdir.Partition, o *Options) state.OffsetsOptions {
-	start, _ := in.cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, topicPartition(p))
-	return state.OffsetsOptions{From: start, Until: o.At, Progress: o.Progress,
+	known := in.cluster.Dirs.Of(p.Parent).Known(topicPartition(p))
+	return state.OffsetsOptions{Known: known, Until: o.At, Progress: o.Progress,
 		Stop: func() bool { return ctx.Err() != nil }}
 }
 
@@ -327,14 +330,14 @@ func furthest[L any](r *Report, logs []L, about func(L) (*logdir.Partition, int6
 }
 
 func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.OffsetsLog, g *state.Group, o *Options) {
-	group := &Group{Group: g, Source: l.Partition.Name, Unsure: l.UnsureGroup(g)}
+	group := &Group{Group: g, Source: l.Partition.Name, Unsure: len(l.Lost) > 0}
 	for i := range g.Offsets {
 		c := g.Offsets[i]
 		if !o.wantsTopic(c.Topic) {
 			continue
 		}
 		line := &Line{CommittedOffset: c, Recreated: in.recreated(&c), Source: l.Partition.Name,
-			Unsure: l.Unsure(c.Record.Offset)}
+			Unsure: l.UnsureGroup(g) || l.Unsure(c.Record.Offset)} // when it expires hangs on the group
 		line.ExpiresMs, line.Expires = g.ExpiresAt(&c, o.RetentionMs)
 		group.Lines = append(group.Lines, line)
 	}
@@ -371,14 +374,15 @@ func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareL
 			continue
 		}
 		if g == nil {
-			g = &Group{Group: &state.Group{ID: s.Group, Kind: state.ShareKind, State: "", StateMs: -1}, Source: ""}
+			g = &Group{Group: &state.Group{ID: s.Group, Kind: state.ShareKind, State: "", StateMs: -1}, Source: "",
+				Unsure: len(l.Lost) > 0}
 			byName[s.Group] = g
 			r.Groups = append(r.Groups, g)
 			if !in.holds(s.Group) {
 				in.elsewhere(r, s.Group)
 			}
 		}
-		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s.Record.Offset),
+		g.Lines = append(g.Lines, &Line{Share: s, Source: l.Partition.Name, Unsure: l.Unsure(s),
 			CommittedOffset: state.CommittedOffset{
 				Group: s.Group, Topic: topic, TopicID: s.TopicID, Partition: s.Partition, Offset: s.StartOffset,
 				LeaderEpoch: s.LeaderEpoch,

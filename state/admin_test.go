@@ -19,10 +19,7 @@ import (
 type adminAnswers struct {
 	Topics map[string]struct {
 		TopicID    string `json:"topic_id"`
-		Partitions []struct {
-			Partition int32
-			Replicas  []int32
-		}
+		Partitions []adminPartition
 	}
 	Configs    map[string]map[string]string
 	Features   map[string]int64
@@ -31,6 +28,32 @@ type adminAnswers struct {
 	ScramUsers []string              `json:"scram_users"`
 	Tokens     map[string]adminToken // by id; not asked for in the frozen answers
 	Groups     map[string]adminGroup
+	// Not in the frozen answers:
+	Brokers     []adminBroker
+	Credentials []string // user, mechanism, iterations
+	OffsetsEnd  int64    `json:"offsets_end"`
+	MetadataEnd int64    `json:"metadata_end"`
+}
+
+// adminPartition is a partition of a topic; the frozen answers have its replicas only.
+type adminPartition struct {
+	Partition, Leader  int32
+	Replicas, ISR, ELR []int32
+	LastKnownELR       []int32 `json:"last_known_elr"`
+}
+
+type adminBroker struct {
+	ID     int32
+	Fenced bool
+	Rack   string
+}
+
+// adminMember is a member of a group. Assigned are topic-partitions, in order; those of streams groups are not asked
+// for.
+type adminMember struct {
+	ID, Instance, Client, Host string
+	Epoch                      int32
+	Assigned                   []string
 }
 
 // adminToken is a delegation token.
@@ -44,6 +67,8 @@ type adminToken struct {
 type adminGroup struct {
 	Type, State, Protocol string
 	Offsets               map[string]json.RawMessage
+	Epoch                 *int32
+	Members               []adminMember
 }
 
 // adminOffset is a committed offset.

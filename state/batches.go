@@ -49,6 +49,9 @@ type Holes struct {
 	Next int64
 	// Compacted is set if offsets may be missing between batches. A batch that the log cleaner has been at sets it too.
 	Compacted bool
+	// Cleaned, if not nil, is where the log cleaner has been up to: before it offsets may be missing between batches. A
+	// batch that the cleaner has been at moves it.
+	Cleaned *int64
 
 	lost    []Lost
 	gaps    []bool // of each whether nothing is there at all
@@ -67,7 +70,11 @@ func (h *Holes) Batch(b *format.Batch) bool {
 		h.damaged = true
 		return false
 	}
-	h.Compacted = h.Compacted || Cleaned(b)
+	if cleaned := Cleaned(b); h.Cleaned == nil {
+		h.Compacted = h.Compacted || cleaned
+	} else if next := b.NextOffset(); cleaned && next > *h.Cleaned {
+		h.Cleaned = &next
+	}
 	// A wrapper of magic 0 or 1 has the offset of its last message only.
 	if b.BaseOffset > h.Next && (h.damaged || b.Count >= 0) {
 		h.lose(b.BaseOffset - 1)
@@ -75,6 +82,12 @@ func (h *Holes) Batch(b *format.Batch) bool {
 	h.damaged = false
 	h.Next = max(h.Next, b.NextOffset())
 	return true
+}
+
+// gap reports whether offsets are missing before a batch, though nothing damaged is there and no cleaner was.
+func (h *Holes) gap(b *format.Batch) bool {
+	return b.BaseOffset > h.Next && !h.damaged && b.Count >= 0 && !Cleaned(b) &&
+		(h.Cleaned == nil && !h.Compacted || h.Cleaned != nil && b.BaseOffset > *h.Cleaned)
 }
 
 // Cleaned reports whether the batch shows that the log cleaner has been at it.
@@ -96,13 +109,16 @@ func (h *Holes) End() []Lost {
 	if h.damaged {
 		h.lost, h.gaps = append(h.lost, Lost{First: h.Next, Open: true}), append(h.gaps, false)
 	}
-	if !h.Compacted {
+	if !h.Compacted && h.Cleaned == nil {
 		return h.lost
 	}
 	var lost []Lost
 	for i, l := range h.lost {
-		if !h.gaps[i] {
+		switch {
+		case !h.gaps[i]:
 			lost = append(lost, l)
+		case h.Cleaned != nil && l.Last >= *h.Cleaned:
+			lost = append(lost, Lost{First: max(l.First, *h.Cleaned), Last: l.Last})
 		}
 	}
 	return lost

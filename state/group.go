@@ -357,12 +357,13 @@ func (g *Group) state() string {
 	return "Stable"
 }
 
-// UnsureGroup reports whether records were lost that may have changed what is known of a group itself.
+// UnsureGroup reports whether records were lost that may have changed what is known of a group itself. One record says
+// all of a classic group; of the others each member has its own.
 func (l *OffsetsLog) UnsureGroup(g *Group) bool {
-	if !g.HasRecord {
-		return len(l.Lost) > 0
+	if g.HasRecord && g.Kind == ClassicKind {
+		return l.Unsure(g.oldest)
 	}
-	return l.Unsure(g.oldest)
+	return len(l.Lost) > 0
 }
 
 // DefaultOffsetsRetentionMs is Kafka's default of offsets.retention.minutes.

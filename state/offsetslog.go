@@ -1,16 +1,15 @@
 package state
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf16"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/schema"
-	"kseg/walk"
 )
 
 // The record types of __consumer_offsets that are told apart (CoordinatorRecordType).
@@ -75,7 +74,7 @@ type offsetsWatcher interface {
 
 // OffsetsOptions say how far a partition of __consumer_offsets is folded.
 type OffsetsOptions struct {
-	From     int64                  // the log start offset: records below it do not count
+	Known                           // of the log; records below its start do not count
 	Until    Point                  // records after it do not count
 	Progress func(bytes int64)      // nil: nobody asks
 	History  *History               // nil: nobody asks
@@ -83,7 +82,7 @@ type OffsetsOptions struct {
 }
 
 func (o *OffsetsOptions) reader() logReader {
-	return logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), from: o.From, until: o.Until,
+	return logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), known: o.Known, until: o.Until,
 		progress: o.Progress, stop: o.Stop}
 }
 
@@ -111,6 +110,7 @@ func foldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 		l.watch = o.History
 	}
 	r := o.reader()
+	r.compact = true
 	r.read(logsOf(p.All()), l.batch)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
@@ -231,23 +231,11 @@ func sortedPairs(m map[string]*entry) func(yield func(string, *entry) bool) {
 }
 
 // Unsure reports whether records were lost that may have changed what the record at offset says.
-func (l *OffsetsLog) Unsure(offset int64) bool {
-	for _, lost := range l.Lost {
-		if lost.Open || lost.Last > offset {
-			return true
-		}
-	}
-	return false
-}
+func (l *OffsetsLog) Unsure(offset int64) bool { return unsure(l.Lost, offset) }
 
-// HasGroup reports whether a live key names the group.
-func (l *OffsetsLog) HasGroup(group string) bool {
-	for key := range l.live {
-		if name, ok := groupOfKey(key); ok && name == group {
-			return true
-		}
-	}
-	return false
+// unsure reports whether the offset, or something after it, was lost.
+func unsure(lost []Lost, offset int64) bool {
+	return slices.ContainsFunc(lost, func(l Lost) bool { return l.Open || l.Last >= offset })
 }
 
 // groupOfKey is the group that a key of __consumer_offsets begins with, after its type.
@@ -260,113 +248,6 @@ func groupOfKey(key string) (string, bool) {
 		return "", false
 	}
 	return key[4 : 4+n], true
-}
-
-// logReader reads the records of a log in order, over holes.
-type logReader struct {
-	records  *format.RecordReader
-	record   format.Record
-	from     int64
-	until    Point
-	progress func(int64)
-	stop     func() bool
-
-	end      int64
-	lost     []Lost
-	problems []error
-	// damaged is set while bytes that are no batch are after the last good batch, or one that is not intact.
-	damaged bool
-	done    bool
-}
-
-// read calls fn for each record up to the point.
-func (r *logReader) read(files []*logdir.File, fn func(*format.Batch, *format.Record)) {
-	for i, f := range files {
-		if i == 0 {
-			r.end = max(f.Name.Base, r.from)
-		}
-		if r.damaged {
-			r.lose(f.Name.Base)
-		}
-		if r.done {
-			break
-		}
-		r.segment(f, fn)
-	}
-	if r.damaged && !r.done {
-		r.lost = append(r.lost, Lost{First: r.end, Open: true})
-	}
-}
-
-// lose notes what was lost up to an offset (exclusive).
-func (r *logReader) lose(next int64) {
-	if r.damaged = false; next > r.end {
-		r.lost = append(r.lost, Lost{First: r.end, Last: next - 1})
-	}
-}
-
-func (r *logReader) problem(err error) {
-	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, err)
-	}
-}
-
-func (r *logReader) segment(f *logdir.File, fn func(*format.Batch, *format.Record)) {
-	progress := func(bytes int64) {
-		if r.progress != nil {
-			r.progress(bytes)
-			r.done = r.done || r.stop != nil && r.stop()
-		}
-	}
-	err := walk.Read(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, progress,
-		func(b *format.Batch, h *format.Hole) bool {
-			switch {
-			case r.done:
-			case b != nil:
-				r.batch(f, b, fn)
-			case h.Kind == format.Damage:
-				r.damaged = true
-				r.problem(fmt.Errorf("%s: %d bytes at byte %d are no records", f.Display, h.Len, h.Pos))
-			case h.Kind == format.Unreadable:
-				r.damaged = true
-			}
-			return !r.done
-		})
-	if err != nil {
-		r.problem(err)
-	}
-}
-
-func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch, *format.Record)) {
-	if r.until.Given && !r.until.IsTime && b.BaseOffset > r.until.Offset {
-		r.done = true
-		return
-	}
-	if !b.Valid() {
-		r.damaged = true
-		r.problem(fmt.Errorf("%s: the batch at byte %d has a wrong checksum; its records are left out", f.Display, b.Pos))
-		return
-	}
-	if r.damaged {
-		r.lose(b.BaseOffset)
-	}
-	rec := &r.record
-	for r.records.Reset(b); r.records.Next(rec); {
-		if rec.Offset < r.from || r.until.Given && (!r.until.IsTime && rec.Offset > r.until.Offset || r.until.IsTime &&
-			rec.Timestamp > r.until.TimeMs) {
-			continue
-		}
-		fn(b, rec)
-		r.end = max(r.end, rec.Offset+1)
-	}
-	if err := r.records.Err(); err != nil {
-		r.damaged = true
-		r.problem(fmt.Errorf("%s: the batch at byte %d: %w", f.Display, b.Pos, err))
-		return
-	}
-	if !r.until.Given {
-		r.end = max(r.end, b.NextOffset())
-	}
 }
 
 // OffsetsPartition is the partition of a coordinator's topic with so many partitions that an id belongs to

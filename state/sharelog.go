@@ -23,6 +23,9 @@ type ShareState struct {
 	WriteMs          int64
 	Batches          int    // state batches that the last record has
 	Record           Origin // the last
+
+	whole    int64 // of the last record that says all of it
+	hasWhole bool
 }
 
 // ShareLog is what a partition of __share_group_state folds to.
@@ -52,17 +55,38 @@ func FoldShareState(p *logdir.Partition, o OffsetsOptions) (l *ShareLog) {
 func foldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
 	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
 	r := o.reader()
+	if first, known := firstEpoch(p); known && r.known.Start == 0 {
+		r.known.Start, r.compact = first, true
+	}
 	r.read(logsOf(p.All()), l.record)
 	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
 	l.Problems = append(r.problems, l.Problems...)
 	return l
 }
 
+// firstEpoch is where the first leader epoch of a partition begins: from there on nothing was deleted, since what is
+// deleted is taken out of the epochs too.
+func firstEpoch(p *logdir.Partition) (offset int64, known bool) {
+	f := p.File(format.KindLeaderEpochCheckpoint)
+	if f == nil {
+		return 0, false
+	}
+	raw, err := f.ReadSmall()
+	if err != nil {
+		return 0, false
+	}
+	epochs, err := format.DecodeLeaderEpochs(raw)
+	if err != nil || len(epochs.Loaded()) == 0 {
+		return 0, false
+	}
+	return epochs.Loaded()[0].StartOffset, true
+}
+
 // States are by group, topic id and partition.
 func (l *ShareLog) States() []*ShareState { return sortedValues(l.states) }
 
-// Unsure reports whether records were lost that may have changed what the record at offset says.
-func (l *ShareLog) Unsure(offset int64) bool { return (&OffsetsLog{Lost: l.Lost}).Unsure(offset) }
+// Unsure reports whether records were lost that may have changed a state.
+func (l *ShareLog) Unsure(s *ShareState) bool { return !s.hasWhole || unsure(l.Lost, s.whole) }
 
 const shareSnapshot = 0
 
@@ -96,7 +120,9 @@ func (l *ShareLog) record(b *format.Batch, rec *format.Record) {
 		Record:  Origin{Offset: rec.Offset, TimestampMs: rec.Timestamp}}
 	if d.Key.Type == shareSnapshot {
 		s.StateEpoch, s.WriteMs = int32(v.Get("stateEpoch").Int()), v.Get("writeTimestamp").Int()
+		s.whole, s.hasWhole = rec.Offset, true
 	} else if old != nil {
+		s.whole, s.hasWhole = old.whole, old.hasWhole
 		s.StateEpoch, s.SnapshotEpoch = old.StateEpoch, old.SnapshotEpoch
 		if s.StartOffset < 0 {
 			s.StartOffset = old.StartOffset

@@ -203,71 +203,39 @@ type transactionReader struct {
 
 func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 	number := p.PartitionDir.Partition
-	tp := TopicPartition{format.TransactionsTopic, number}
-	_, compacted := cluster.Dirs.Of(p.Parent).Offset(format.KindCleanerOffsetCheckpoint, tp)
-	start, _ := cluster.Dirs.Of(p.Parent).Offset(format.KindLogStartOffsetCheckpoint, tp)
-	var lost []Lost
-	var problems []logdir.Problem
+	known := cluster.Dirs.Of(p.Parent).Known(TopicPartition{format.TransactionsTopic, number})
+	var log logReader
 	err := p.Steady(func() error {
-		lost, problems = r.segments(number, Segments(p), start, compacted)
-		return logdir.Joined(problems)
+		log = logReader{ctx: r.ctx, records: r.records, known: known, compact: true}
+		var undecoded []Lost
+		log.read(logsOf(p.All()), func(b *format.Batch, rec *format.Record) {
+			if !b.Control() && !r.record(number, rec) {
+				undecoded = append(undecoded, Lost{First: rec.Offset, Last: rec.Offset})
+			}
+		})
+		log.lost = append(log.lost, undecoded...)
+		return errors.Join(log.unread...)
 	})
-	switch {
-	case errors.Is(err, logdir.ErrGone) || len(Segments(p)) == 0:
+	if errors.Is(err, logdir.ErrGone) || len(Segments(p)) == 0 {
 		return
-	case err != nil && len(problems) == 0:
-		problems = []logdir.Problem{{Display: p.Display, Err: err}}
 	}
-	r.out.Read, r.out.Problems = append(r.out.Read, number), append(r.out.Problems, problems...)
+	r.out.Read = append(r.out.Read, number)
+	if err != nil {
+		r.out.Problems = append(r.out.Problems, logdir.Problem{Display: p.Display, Err: err})
+	}
+	r.out.note(number, log.lost)
+}
+
+// note marks what may be other than it was before offsets of a partition were lost.
+func (c *Coordinators) note(number int32, lost []Lost) {
 	if len(lost) == 0 {
 		return
 	}
 	slices.SortFunc(lost, func(a, b Lost) int { return cmp.Compare(a.First, b.First) })
-	r.out.Lost[number] = lost
-	last := lost[len(lost)-1]
-	for _, t := range r.out.ids {
-		t.Unsure = t.Unsure || t.Partition == number && (last.Open || t.Offset < last.Last)
+	c.Lost[number] = lost
+	for _, t := range c.ids {
+		t.Unsure = t.Unsure || t.Partition == number && unsure(lost, t.Offset)
 	}
-}
-
-// segments folds the segments of a partition in, from an offset on. What was folded before by them is folded over.
-func (r *transactionReader) segments(number int32, segments []*logdir.Segment, start int64,
-	compacted bool) (lost []Lost, problems []logdir.Problem) {
-	if len(segments) == 0 {
-		return nil, nil
-	}
-	start = max(start, segments[0].Base)
-	holes := Holes{Next: start, Compacted: compacted}
-	for _, seg := range segments {
-		err := ReadBatches(r.ctx, seg, start, nil, func(b *format.Batch, h *format.Hole) bool {
-			switch {
-			case b == nil:
-				holes.Hole(h)
-			case b.LastOffset >= start && holes.Batch(b) && !b.Control() && !r.batch(number, b, start):
-				lost = append(lost, Lost{First: b.BaseOffset, Last: b.LastOffset})
-			}
-			return true
-		})
-		if err != nil {
-			problems = append(problems, logdir.Problem{Display: seg.Log.Display, Err: err})
-		}
-	}
-	return append(lost, holes.End()...), problems
-}
-
-// batch folds the records of a batch in. It is false if some could not be read.
-func (r *transactionReader) batch(partition int32, b *format.Batch, start int64) bool {
-	whole := true
-	var rec format.Record
-	r.records.Reset(b)
-	for r.records.Next(&rec) {
-		if rec.Offset >= start {
-			whole = r.record(partition, &rec) && whole
-		}
-	}
-	err := r.records.Err()
-	r.records.Release()
-	return whole && err == nil
 }
 
 func (r *transactionReader) record(partition int32, rec *format.Record) bool {

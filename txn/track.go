@@ -155,6 +155,7 @@ func (t *tracker) mark(b *format.Batch) {
 		l.Status = Aborted
 	}
 	l.Marker, l.MarkerMs, l.CoordinatorEpoch, l.Coordinator = b.BaseOffset, rec.Timestamp, m.CoordinatorEpoch, c
+	t.report.doubtCoordinator(&l.Transaction)
 	t.count(l)
 	if r := t.report; len(r.Finished) >= 2*mostFinished {
 		r.Dropped += int64(mostFinished)

@@ -233,6 +233,7 @@ func (r *Report) judge(t *Transaction) {
 		last, _ = r.lastMs(t.ProducerID)
 	}
 	t.Status = Ongoing
+	r.doubtCoordinator(t)
 	switch {
 	case c != nil && c.Status.Pending() && c.Has(r.TP()):
 		if c.Status == state.TxnOngoing && r.nowMs-c.StartMs > int64(c.TimeoutMs) {
@@ -240,7 +241,6 @@ func (r *Report) judge(t *Transaction) {
 		}
 		return
 	case c != nil && c.Unsure:
-		t.note("offsets of __transaction_state-%d are lost after what the coordinator said last", c.Partition)
 	case c != nil || r.coordinators.Complete():
 		if r.nowMs-last > inFlightMs || r.nowMs < last {
 			t.Status = Hanging
@@ -249,6 +249,16 @@ func (r *Report) judge(t *Transaction) {
 	}
 	if r.nowMs-last > maxTimeoutMs {
 		t.Status = Overdue
+	}
+}
+
+// doubtCoordinator says why what is known of the coordinator may not be so.
+func (r *Report) doubtCoordinator(t *Transaction) {
+	switch c := t.Coordinator; {
+	case c != nil && c.Unsure:
+		t.note("offsets of __transaction_state-%d are lost after what the coordinator said last", c.Partition)
+	case c == nil && len(r.coordinators.Lost) > 0:
+		t.note("offsets of __transaction_state are lost, and with them perhaps what its coordinator said")
 	}
 }
 

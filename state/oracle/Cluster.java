@@ -15,12 +15,14 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.CreateDelegationTokenOptions;
+import org.apache.kafka.clients.admin.DescribeClusterOptions;
 import org.apache.kafka.clients.admin.ExpireDelegationTokenOptions;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec;
 import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RenewDelegationTokenOptions;
 import org.apache.kafka.clients.admin.ScramCredentialInfo;
 import org.apache.kafka.clients.admin.ScramMechanism;
@@ -33,6 +35,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.GroupType;
+import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
@@ -70,7 +73,7 @@ import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyKey;
 import org.apache.kafka.coordinator.group.generated.StreamsGroupTopologyValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
-/** "fill SERVER SEED" gives a cluster groups of all kinds, topics, settings, users; "ask SERVER" prints what it says of them; "expire SERVER" waits until it has dropped what is too old. */
+/** "churn SERVER SEED STEPS" does things at random and prints what the cluster says then; "fill SERVER SEED" gives a cluster groups of all kinds, topics, settings, users; "ask SERVER" prints what it says of them; "expire SERVER" waits until it has dropped what is too old. */
 public final class Cluster {
     private static Properties base;
     private static Random random;
@@ -91,6 +94,21 @@ public final class Cluster {
                 groups(admin);
                 streams();
                 old();
+            } else if (a[0].equals("churn")) {
+                random = new Random(Long.parseLong(a[2]));
+                base.put("default.api.timeout.ms", "4000");
+                base.put("request.timeout.ms", "3000");
+                admin.alterUserScramCredentials(List.of(user("alice", ScramMechanism.SCRAM_SHA_256))).all().get();
+                Churn churn = new Churn(admin, base, random);
+                for (int round = 0; round < 3; round++) {
+                    churn.run(Integer.parseInt(a[3]));
+                    if (round == 2) break;
+                    Map<String, Object> said = ask(admin);
+                    TopicPartition offsets = new TopicPartition("__consumer_offsets", 0);
+                    said.put("offsets_end", admin.listOffsets(Map.of(offsets, OffsetSpec.latest())).partitionResult(offsets).get().offset());
+                    said.put("metadata_end", admin.describeMetadataQuorum().quorumInfo().get().highWatermark());
+                    new PrintStream(System.out, true, StandardCharsets.UTF_8).println(json(said));
+                }
             } else {
                 new PrintStream(System.out, true, StandardCharsets.UTF_8).println(json(ask(admin)));
             }
@@ -98,7 +116,7 @@ public final class Cluster {
         Runtime.getRuntime().halt(0);
     }
 
-    private static Properties with(Object... kv) {
+    static Properties with(Object... kv) {
         Properties p = new Properties();
         p.putAll(base);
         for (int i = 0; i < kv.length; i += 2) p.put(kv[i], kv[i + 1]);
@@ -293,12 +311,41 @@ public final class Cluster {
         }
     }
 
+    private static List<Integer> ids(List<Node> nodes) { return nodes == null ? List.of() : nodes.stream().map(Node::id).toList(); }
+
+    /** What the description of a group says of it and its members; the assignments of share and streams groups are not asked for. */
+    private static void describe(Admin admin, GroupListing g, Map<String, Object> o) throws Exception {
+        List<Object> members = new ArrayList<>();
+        switch (g.type().orElse(GroupType.UNKNOWN)) {
+            case SHARE -> {
+                var d = admin.describeShareGroups(List.of(g.groupId())).all().get().get(g.groupId());
+                o.put("epoch", d.groupEpoch());
+                d.members().forEach(m -> members.add(map("id", m.consumerId(), "client", m.clientId(), "host", m.host(), "epoch", m.memberEpoch(), "assigned", partitions(m.assignment().topicPartitions()))));
+            }
+            case STREAMS -> {
+                var d = admin.describeStreamsGroups(List.of(g.groupId())).all().get().get(g.groupId());
+                o.put("epoch", d.groupEpoch());
+                d.members().forEach(m -> members.add(map("id", m.memberId(), "client", m.clientId(), "host", m.clientHost(), "instance", m.instanceId().orElse(""), "epoch", m.memberEpoch())));
+            }
+            default -> {
+                var d = admin.describeConsumerGroups(List.of(g.groupId())).all().get().get(g.groupId());
+                d.groupEpoch().ifPresent(e -> o.put("epoch", e));
+                d.members().forEach(m -> { Map<String, Object> one = map("id", m.consumerId(), "client", m.clientId(), "host", m.host(), "instance", m.groupInstanceId().orElse(""), "assigned", partitions(m.assignment().topicPartitions()));
+                    m.memberEpoch().ifPresent(e -> one.put("epoch", e)); members.add(one); });
+            }
+        }
+        o.put("members", members);
+    }
+
+    private static List<String> partitions(Collection<TopicPartition> list) { return list.stream().map(Object::toString).sorted().toList(); }
+
     private static Map<String, Object> ask(Admin admin) throws Exception {
         Map<String, Object> all = new TreeMap<>(), topics = new TreeMap<>(), configs = new TreeMap<>(), features = new TreeMap<>(), quotas = new TreeMap<>(), groups = new TreeMap<>();
         List<ConfigResource> res = new ArrayList<>(List.of(new ConfigResource(ConfigResource.Type.BROKER, ""), new ConfigResource(ConfigResource.Type.BROKER, "1")));
         admin.describeTopics(admin.listTopics(new ListTopicsOptions().listInternal(true)).names().get()).allTopicNames().get().forEach((name, t) -> {
             res.add(new ConfigResource(ConfigResource.Type.TOPIC, name));
-            topics.put(name, map("topic_id", t.topicId().toString(), "partitions", t.partitions().stream().map(i -> map("partition", i.partition(), "replicas", i.replicas().stream().map(n -> n.id()).toList())).toList()));
+            topics.put(name, map("topic_id", t.topicId().toString(), "partitions", t.partitions().stream().map(i -> map("partition", i.partition(), "leader", i.leader() == null ? -1 : i.leader().id(),
+                "replicas", ids(i.replicas()), "isr", ids(i.isr()), "elr", ids(i.elr()), "last_known_elr", ids(i.lastKnownElr()))).toList()));
         });
         admin.describeConfigs(res).all().get().forEach((r, c) -> {
             Map<String, Object> m = new TreeMap<>();
@@ -316,7 +363,9 @@ public final class Cluster {
                 admin.listConsumerGroupOffsets(g.groupId()).partitionsToOffsetAndMetadata().get().forEach((tp, c) -> {
                     if (c != null) o.put(tp.toString(), map("offset", c.offset(), "leader_epoch", c.leaderEpoch().orElse(-1), "metadata", c.metadata()));
                 });
-            groups.put(g.groupId(), map("type", g.type().map(Object::toString).orElse(""), "state", g.groupState().map(Object::toString).orElse(""), "protocol", g.protocol(), "offsets", o));
+            Map<String, Object> group = map("type", g.type().map(Object::toString).orElse(""), "state", g.groupState().map(Object::toString).orElse(""), "protocol", g.protocol(), "offsets", o);
+            describe(admin, g, group);
+            groups.put(g.groupId(), group);
         }
         all.put("topics", topics);
         all.put("configs", configs);
@@ -324,7 +373,11 @@ public final class Cluster {
         all.put("quotas", quotas);
         all.put("groups", groups);
         all.put("acls", admin.describeAcls(AclBindingFilter.ANY).values().get().stream().map(Object::toString).sorted().toList());
-        all.put("tokens", askTokens());
+        if (random == null) all.put("tokens", askTokens());
+        all.put("brokers", admin.describeCluster(new DescribeClusterOptions().includeFencedBrokers(true)).nodes().get().stream().map(n -> map("id", n.id(), "fenced", n.isFenced(), "rack", n.rack() == null ? "" : n.rack())).toList());
+        List<String> credentials = new ArrayList<>();
+        admin.describeUserScramCredentials().all().get().forEach((name, d) -> d.credentialInfos().forEach(c -> credentials.add(name + " " + c.mechanism().mechanismName() + " " + c.iterations())));
+        all.put("credentials", credentials.stream().sorted().toList());
         all.put("scram_users", new ArrayList<>(new TreeMap<>(admin.describeUserScramCredentials().all().get()).keySet()));
         return all;
     }
