@@ -80,8 +80,9 @@ var otherCommands = map[string]string{"check": "verify", "fsck": "verify", "vali
 // otherNames are what users of other tools call a flag.
 var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match",
 	"head": "limit", "max-messages": "limit",
-	"since": "from-time", "until": "to-time", "format": "output", "json": "output", "brief": "quiet", "silent": "quiet",
-	"topics":   "topic",
+	"since": "from-time", "until": "to-time", "format": "output", "brief": "quiet", "silent": "quiet", "max": "limit",
+	"topics": "topic", "topic-list": "topic", "from-offset": "from", "to-offset": "to", "start": "from", "end": "to",
+	"first": "limit", "last": "tail", "pid": "producer-id", "producer": "producer-id", "log-dir": "broker-config",
 	"parallel": "jobs", "parallelism": "jobs", "concurrency": "jobs", "at": "timestamp", "ts": "timestamp",
 	"pos": "position", "byte": "position", "start-offset": "from", "end-offset": "to", "count-only": "count",
 	"key-regex": "match-key", "value-regex": "match-value", "exclude-topic": "exclude", "rate-limit": "gentle",
@@ -90,8 +91,53 @@ var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": 
 	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs",
 	"dir": "output"}
 
-// nearFlag is the flag that was most likely meant, with its dashes: one of the command, or of another command.
+// noBroker is about what asks brokers in Kafka's own tools.
+const noBroker = "kseg asks no broker: give it the files, as PATH"
+
+// otherWays are flags of other tools, and how to ask here for what they do.
+var otherWays = map[string]string{
+	"bootstrap-server": noBroker, "broker-list": noBroker, "command-config": noBroker, "bootstrap-controller": noBroker,
+	"zookeeper": noBroker, "consumer.config": noBroker, "consumer-property": noBroker, "property": noBroker,
+	"formatter-property": noBroker, "timeout": noBroker, "timeout-ms": noBroker,
+	"follow":                  "kseg reads what is there and does not wait for more; call it again, or use watch(1)",
+	"watch":                   "kseg reads what is there and does not wait for more; call it again, or use watch(1)",
+	"from-beginning":          "everything from the beginning on is read unless --from says otherwise",
+	"to-earliest":             "kseg changes nothing; kafka-consumer-groups.sh resets offsets",
+	"to-latest":               "kseg changes nothing; kafka-consumer-groups.sh resets offsets",
+	"reset-offsets":           "kseg changes nothing; kafka-consumer-groups.sh resets offsets",
+	"delete":                  "kseg changes nothing; Kafka's own tools do",
+	"execute":                 "kseg changes nothing; Kafka's own tools do",
+	"delete-offsets":          "kseg changes nothing; Kafka's own tools do",
+	"all-groups":              "kseg groups shows all groups unless --group names some",
+	"all-topics":              "all topics are shown unless --topic names some",
+	"members":                 "kseg groups -o json has the members of each group",
+	"offsets":                 "kseg groups shows the offsets of groups, kseg ls those of partitions",
+	"describe":                "kseg ls shows log directories, kseg groups groups, kseg metadata topics",
+	"list":                    "kseg ls lists topics, kseg groups groups, kseg explain --list the codes of findings",
+	"exclude-internal-topics": "--exclude '__*' leaves internal topics out",
+	"topic-partitions":        "--topic and --partition narrow a log directory",
+	"recursive":               "log directories and partitions are read whole",
+	"no-color":                "--color never, or NO_COLOR=1",
+}
+
+// otherForm is how to ask for output in a form whose name was taken for a flag; "" if the command does not have it.
+func otherForm(cmd *cobra.Command, name string) string {
+	output := cmd.Flags().Lookup("output")
+	if output == nil || !slices.Contains(strings.Split(output.Value.Type(), "|"), name) {
+		return ""
+	}
+	if output.Shorthand == "" {
+		return "--output " + name
+	}
+	return "-" + output.Shorthand + " " + name
+}
+
+// nearFlag is how to ask for what was most likely meant: by a flag of the command with its dashes, or by one of another
+// command.
 func nearFlag(cmd *cobra.Command, name string) string {
+	if form := otherForm(cmd, name); form != "" {
+		return form
+	}
 	names := flagNames(cmd)
 	if other := otherNames[name]; slices.Contains(names, other) {
 		return "--" + other
@@ -117,6 +163,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageErrorf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
+		if way := otherWays[name]; way != "" {
+			return usageErrorf("there is no flag --%s: %s", name, way)
+		}
 		if near := nearFlag(cmd, name); near != "" {
 			return usageErrorf("there is no flag --%s; did you mean %s?", name, near)
 		}
@@ -155,7 +204,7 @@ func flagNames(cmd *cobra.Command) []string {
 // nearest returns the candidate that a slip of the finger most likely meant, or "": one that begins with the name, or
 // differs in at most a third of its letters.
 func nearest(name string, candidates []string) string {
-	best, bestDistance := "", len(name)/3+2
+	best, bestDistance := "", len(name)/3+1
 	for _, candidate := range candidates {
 		distance := editDistance(name, candidate)
 		if len(name) > 1 && strings.HasPrefix(candidate, name) {

@@ -62,6 +62,36 @@ type follower interface {
 	finish()
 }
 
+// follow is the follower of a check, with a watch in its hand if somebody asks how long it takes.
+func (d *driver) follow(c *Check, p *partition) follower {
+	f := c.Follow(p)
+	if d.opts.Clock == nil {
+		return f
+	}
+	return &timedFollower{follower: f, driver: d, group: c.Group}
+}
+
+// timedFollower counts for its group what a follower takes.
+type timedFollower struct {
+	follower
+	driver *driver
+	group  string
+}
+
+func (t *timedFollower) begin(seg *segment) {
+	t.driver.timed(t.group, func() { t.follower.begin(seg) })
+}
+func (t *timedFollower) end(seg *segment) { t.driver.timed(t.group, func() { t.follower.end(seg) }) }
+func (t *timedFollower) finish()          { t.driver.timed(t.group, t.follower.finish) }
+
+func (t *timedFollower) batch(seg *segment, b *format.Batch) {
+	t.driver.timed(t.group, func() { t.follower.batch(seg, b) })
+}
+
+func (t *timedFollower) skip(seg *segment, pos, n int64, b *format.Batch, nextOffset int64) {
+	t.driver.timed(t.group, func() { t.follower.skip(seg, pos, n, b, nextOffset) })
+}
+
 // batchPass is what a check sees of one batch by itself.
 type batchPass struct {
 	opts  *Options

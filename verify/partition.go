@@ -142,7 +142,7 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 	p.producers = p.startState()
 	for _, c := range p.driver.checks {
 		if c.Follow != nil {
-			p.followers = append(p.followers, c.Follow(p))
+			p.followers = append(p.followers, p.driver.follow(c, p))
 		}
 	}
 	for _, seg := range p.segments {
@@ -165,7 +165,7 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 	p.lostEnds()
 	for _, c := range p.driver.checks {
 		if c.Partition != nil {
-			c.Partition(p)
+			p.driver.timed(c.Group, func() { c.Partition(p) })
 		}
 	}
 	return nil

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -153,6 +155,37 @@ func TestJUnit(t *testing.T) {
 					t.Errorf("%s: %s is there %d times", r.Name, line(&found[i]), n)
 				}
 			}
+		}
+	}
+}
+
+// TestJUnitTimes holds that each group of checks has a time of its own, damaged or not, and that a suite's is their sum.
+func TestJUnitTimes(t *testing.T) {
+	var ticks atomic.Int64
+	clock := func() time.Time { return time.UnixMicro(ticks.Add(1)) }
+	for _, dir := range []string{fixture.Dir(t, "4.4.0/logdirs/killed/data1"), fixture.Damaged(t, "payload-flip")} {
+		root, text, _ := junit(t, Damage, Options{Clock: clock}, dir)
+		root.check(t)
+		read := false
+		for _, suite := range root.Children[1:] {
+			sum := 0.0
+			for _, c := range suite.Children {
+				if c.XMLName.Local != "testcase" {
+					continue
+				}
+				took, err := strconv.ParseFloat(c.attr("time"), 64)
+				if err != nil || took <= 0 && c.attr("name") != "records" && c.attr("name") != "producers" {
+					t.Errorf("%s: %s took %s", suite.attr("name"), c.attr("name"), c.attr("time"))
+				}
+				read = read || c.attr("name") == "records" && took > 0
+				sum += took
+			}
+			if all, err := strconv.ParseFloat(suite.attr("time"), 64); err != nil || math.Abs(all-sum) > 1e-9 {
+				t.Errorf("%s took %s, its cases %f", suite.attr("name"), suite.attr("time"), sum)
+			}
+		}
+		if !read {
+			t.Errorf("no records took any time: %s", text)
 		}
 	}
 }

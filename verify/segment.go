@@ -128,6 +128,9 @@ func (o *ordered) take(r *walk.Run[looked]) error {
 		return r.Err
 	}
 	l := r.Result
+	for group, took := range l.took {
+		o.p.driver.took[group] += took
+	}
 	err := r.Each(func(b *format.Batch) error {
 		if len(l.odd) > 0 && l.odd[0] == b.Pos {
 			l.odd = l.odd[1:]
@@ -287,6 +290,7 @@ func (o *ordered) tornByZeros(b *format.Batch) bool {
 // single hands a batch, the checksum of which holds, to the checks of single batches and then to the order.
 func (o *ordered) single(b *format.Batch) {
 	o.own.reset()
+	o.own.took = o.p.driver.took
 	o.p.worker.single(&o.own, b)
 	o.p.step(o.seg, b)
 	for _, f := range o.own.findings {

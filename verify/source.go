@@ -60,6 +60,7 @@ type looked struct {
 	odd      []int64 // the positions of those that are not sound
 	findings []Finding
 	notRead  []error // batches too large to be read
+	took     Times   // what looking at records took, nil if nobody asks
 }
 
 func (l *looked) reset() { l.odd, l.findings, l.notRead = l.odd[:0], l.findings[:0], l.notRead[:0] }
@@ -67,6 +68,11 @@ func (l *looked) reset() { l.odd, l.findings, l.notRead = l.odd[:0], l.findings[
 // look runs the checks of single batches.
 func (w *worker) look(r *walk.Run[looked]) error {
 	r.Result.reset()
+	if w.opts.Clock != nil {
+		r.Result.took = Times{}
+		begun := w.opts.Clock()
+		defer func() { r.Result.took["batches"] = w.opts.Clock().Sub(begun) - r.Result.took["records"] }()
+	}
 	for i := range r.Batches {
 		b := &r.Batches[i]
 		if !b.Plausible() || w.opts.Level >= CRC && !b.Valid() {
@@ -82,7 +88,7 @@ func (w *worker) look(r *walk.Run[looked]) error {
 func (w *worker) single(l *looked, b *format.Batch) {
 	w.pass.batch, w.pass.run, w.pass.records = b, l, nil
 	if w.records {
-		w.readRecords(b)
+		l.took.during(w.opts.Clock, "records", func() { w.readRecords(b) })
 	}
 	for _, check := range w.checks {
 		check(&w.pass)

@@ -90,7 +90,21 @@ type PartitionGroups struct {
 	Partition string // "" for a log directory
 	Place     string // as the user would name it
 	Groups    []string
-	Took      time.Duration // from the place before to the end of this one
+	Took      Times // what each group took; nil if nobody asked
+}
+
+// Times are how long groups of checks took, by their names: of all processors together.
+type Times map[string]time.Duration
+
+// during runs what is looked at for a group; without a clock nobody asks how long that takes.
+func (t Times) during(clock func() time.Time, group string, look func()) {
+	if clock == nil {
+		look()
+		return
+	}
+	begun := clock()
+	look()
+	t[group] += clock().Sub(begun)
 }
 
 // Verdict is the answer: incomplete if something could not be read, or there was nothing to read, or the run ended
@@ -128,6 +142,7 @@ type driver struct {
 	summary    Summary
 	emitted    int
 	lapped     time.Time           // when the place before was done
+	took       Times               // by what was looked at since
 	severities map[string]Severity // the usual ones, by code
 	set        *logdir.Set
 	dirStates  map[*logdir.LogDir]*dirState
@@ -149,7 +164,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 		summary: Summary{Level: opts.Level},
 		set:     set, dirStates: map[*logdir.LogDir]*dirState{}, toldUnread: map[string]bool{},
 		named:  map[string]bool{},
-		copies: map[*logdir.LogDir]*copyOf{}}
+		copies: map[*logdir.LogDir]*copyOf{}, took: Times{}}
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
@@ -161,6 +176,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	src := d.walker(ctx, all.partitions(), opts.Jobs)
 	defer src.Close()
 	d.lap()
+	d.took = Times{}
 	err := d.runAll(all, src)
 	if errors.Is(err, errStop) {
 		d.summary.Stopped, err = true, nil
@@ -185,7 +201,7 @@ func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 		}
 		for _, c := range d.checks {
 			if c.LogDir != nil {
-				d.guarded(l.dir.Display, func() { c.LogDir(l) })
+				d.timed(c.Group, func() { d.guarded(l.dir.Display, func() { c.LogDir(l) }) })
 			}
 		}
 		d.groups("", l.dir.Display, func(c *Check) bool { return c.LogDir != nil })
@@ -235,17 +251,24 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 	return d.emitAll(found)
 }
 
-// lap is the time since the last lap. Partitions are read ahead by several workers, and so it is that of waiting for
-// one.
-func (d *driver) lap() time.Duration {
+// lap is what each group took since the last lap. What was not spent on one of them is reading, which is for the
+// batches.
+func (d *driver) lap() Times {
 	if d.opts.Clock == nil {
-		return 0
+		return nil
 	}
 	now := d.opts.Clock()
-	took := now.Sub(d.lapped)
+	rest := now.Sub(d.lapped)
+	for _, took := range d.took {
+		rest -= took
+	}
 	d.lapped = now
-	return took
+	d.took["batches"] += max(0, rest)
+	return d.took
 }
+
+// timed runs what is looked at for a group, and counts how long that takes.
+func (d *driver) timed(group string, look func()) { d.took.during(d.opts.Clock, group, look) }
 
 // groups notes the groups of those checks that were run.
 func (d *driver) groups(partition, place string, ran func(*Check) bool) {
@@ -257,6 +280,7 @@ func (d *driver) groups(partition, place string, ran func(*Check) bool) {
 	}
 	if len(groups) > 0 {
 		d.summary.Groups = append(d.summary.Groups, PartitionGroups{partition, place, groups, d.lap()})
+		d.took = Times{}
 	}
 }
 
