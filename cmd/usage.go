@@ -89,7 +89,7 @@ var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": 
 	"throttle": "gentle", "properties": "broker-config", "config": "broker-config", "ms": "retention-ms",
 	"bytes": "retention-bytes", "random-seed": "seed", "verbose": "detail", "out": "output-dir",
 	"partitions": "partition", "group-id": "group", "time": "timestamp", "threads": "jobs", "workers": "jobs",
-	"dir": "output"}
+	"dir": "output", "offset": "at", "timestamp": "at"}
 
 // noBroker is about what asks brokers in Kafka's own tools.
 const noBroker = "kseg asks no broker: give it the files, as PATH"
@@ -208,7 +208,7 @@ func nearest(name string, candidates []string) string {
 	for _, candidate := range candidates {
 		distance := editDistance(name, candidate)
 		if len(name) > 1 && strings.HasPrefix(candidate, name) {
-			distance = 1
+			distance = 0
 		}
 		if distance < bestDistance {
 			best, bestDistance = candidate, distance

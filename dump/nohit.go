@@ -45,7 +45,7 @@ func (d *dumper) sayNoHit(set *logdir.Set) {
 	}
 	text := "no record matches"
 	if c.exact {
-		text = "0 of " + render.Plural(c.records, "record matches", "records match")
+		text = "0 of " + render.Count(c.records) + " records match"
 	}
 	fmt.Fprintf(d.errOut, "kseg: %s%s\n", text, c.where(&d.opts.Filter))
 }
@@ -70,7 +70,7 @@ func (c *census) where(filter *Filter) string {
 	case c.last == nil || !c.exact:
 		return ""
 	}
-	text := "; the log ends at offset " + strconv.FormatInt(c.last.LastOffset, 10)
+	text := "; the last offset is " + strconv.FormatInt(c.last.LastOffset, 10)
 	if (filter.FromTime != nil || filter.ToTime != nil) && c.last.MaxTimestamp != render.NoTimestamp {
 		text += ", " + render.Minute(c.last.MaxTimestamp) + " UTC"
 	}

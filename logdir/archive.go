@@ -165,39 +165,81 @@ func (a *archive) readMembers() error {
 	if err != nil {
 		return err
 	}
-	end := int64(0) // of the last member
+	for begin := int64(0); ; {
+		if _, err := a.file.Seek(begin, io.SeekStart); err != nil {
+			return err
+		}
+		end, err := a.readUntilMark(info.Size())
+		if err != nil {
+			return err
+		}
+		next, head, err := a.afterZeros(end)
+		switch {
+		case err != nil || next >= info.Size():
+			return err
+		case !looksLikeTar(head):
+			return fmt.Errorf("from byte %d on, after its end mark, the archive goes on with what is no member of one", next)
+		}
+		begin = next // archives that were put together, as tar --ignore-zeros reads them
+	}
+}
+
+// afterZeros is where the first block stands, from the end of a member on, that is not all zeros, and that block.
+func (a *archive) afterZeros(end int64) (at int64, head []byte, err error) {
+	buf, zeros := make([]byte, 128*tarBlock), make([]byte, tarBlock)
+	for at = end; ; at += int64(len(buf)) {
+		n, err := a.file.ReadAt(buf, at)
+		for i := 0; i < n; i += tarBlock {
+			if head := buf[i:min(i+tarBlock, n)]; !bytes.Equal(head, zeros[:len(head)]) {
+				return at + int64(i), head, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return at + int64(n), nil, nil
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// readUntilMark takes up the members that stand before the next end mark, and returns where the last one ends.
+func (a *archive) readUntilMark(size int64) (end int64, err error) {
+	if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
+		return 0, err
+	}
 	for r := tar.NewReader(a.file); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members)-1, err)
+			return 0, fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members)-1, err)
 		}
 		if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
-			return err
+			return 0, err
 		}
 		sparse := isSparse(h)
 		if !sparse && h.Typeflag == tar.TypeReg {
 			end += h.Size
 		}
-		if end > info.Size() {
-			return fmt.Errorf("the archive is cut off in its member %q", h.Name)
+		if end > size {
+			return 0, fmt.Errorf("the archive is cut off in its member %q", h.Name)
 		}
 		if err := a.add(h, r); err != nil {
-			return fmt.Errorf("member %q: %w", h.Name, err)
+			return 0, fmt.Errorf("member %q: %w", h.Name, err)
 		}
 		if sparse {
 			if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	if end = (end + tarBlock - 1) / tarBlock * tarBlock; info.Size() < end+2*tarBlock {
-		return fmt.Errorf("the archive ends without its end mark, after %d members: it was cut off, or is still written",
+	if end = (end + tarBlock - 1) / tarBlock * tarBlock; size < end+2*tarBlock {
+		return 0, fmt.Errorf("the archive ends without its end mark, after %d members: it was cut off, or is still written",
 			len(a.members)-1)
 	}
-	return nil
+	return end, nil
 }
 
 // add takes a member up: a later one of the same name replaces an earlier.

@@ -86,12 +86,8 @@ func TestArchives(t *testing.T) {
 		}
 	}
 	plain := tarOf(t, dir)
-	for name, data := range map[string][]byte{
-		"a.tar":     plain,
-		"a.tar.gz":  packed(t, plain, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
-		"a.tar.lz4": packed(t, plain, func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) }),
-		"a.tar.zst": packed(t, plain, func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }),
-	} {
+	for name, data := range codecs(t, plain) {
+
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(root, data, 0o644); err != nil {
@@ -271,6 +267,68 @@ func TestCutArchives(t *testing.T) {
 		}
 		for _, f := range set.Files() {
 			must(t, f.View(func(b []byte) error { sink2(b[len(b)-1]); return nil }))
+		}
+	}
+}
+
+// codecs are the ways in which an archive may come.
+func codecs(t *testing.T, plain []byte) map[string][]byte {
+	return map[string][]byte{
+		"a.tar":     plain,
+		"a.tar.gz":  packed(t, plain, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
+		"a.tar.lz4": packed(t, plain, func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) }),
+		"a.tar.zst": packed(t, plain, func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }),
+	}
+}
+
+// openBytes opens an archive of these bytes, and reads all that is in it.
+func openBytes(t *testing.T, name string, data []byte) *Set {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(root, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	set, err := Open([]string{root}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range set.Files() {
+		if err := f.View(func([]byte) error { return nil }); err != nil && len(set.Problems) == 0 {
+			t.Errorf("%s: %s: %v", name, f.Display, err)
+		}
+	}
+	return set
+}
+
+// TestEveryCutOfAnArchive: wherever an archive is cut off, that is said.
+func TestEveryCutOfAnArchive(t *testing.T) {
+	plain := tarOf(t, fixture.Dir(t, "4.4.0/hello"))
+	for name, data := range codecs(t, plain) {
+		step := tarBlock
+		if name != "a.tar" {
+			step = 7 // they are small
+		}
+		for cut := step; cut < len(data); cut += step {
+			set := openBytes(t, name, data[:cut])
+			if len(set.Problems) == 0 && (name != "a.tar" || len(bytes.Trim(data[cut-2*tarBlock:cut], "\x00")) > 0) {
+				t.Errorf("%s, cut after %d of %d bytes: no problem is told", name, cut, len(data))
+			}
+		}
+	}
+}
+
+// TestWhatFollowsAnArchive: archives that were put together are read as one, and what is none is said.
+func TestWhatFollowsAnArchive(t *testing.T) {
+	first, second := tarOf(t, fixture.Dir(t, "4.4.0/hello")), tarOf(t, fixture.Dir(t, "4.4.0/segments-316/clean"))
+	one, other := codecs(t, first), codecs(t, second)
+	for name := range one {
+		want := len(openBytes(t, name, one[name]).Files()) + len(openBytes(t, name, other[name]).Files())
+		set := openBytes(t, name, append(bytes.Clone(one[name]), other[name]...))
+		if got := len(set.Files()); got != want || len(set.Problems) > 0 {
+			t.Errorf("%s: %d files of %d: %v", name, got, want, set.Problems)
+		}
+		if set := openBytes(t, name, append(bytes.Clone(one[name]), "what is no archive"...)); len(set.Problems) == 0 {
+			t.Errorf("%s: nothing is said of what follows it", name)
 		}
 	}
 }
