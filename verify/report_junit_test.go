@@ -159,7 +159,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestJUnitTimes holds that each group of checks has a time of its own, damaged or not, and that a suite's is their sum.
+// TestJUnitTimes holds that each group of checks has a time of its own, damaged or not, and a suite their sum.
 func TestJUnitTimes(t *testing.T) {
 	var ticks atomic.Int64
 	clock := func() time.Time { return time.UnixMicro(ticks.Add(1)) }
