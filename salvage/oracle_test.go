@@ -36,6 +36,9 @@ func TestOracleLoad(t *testing.T) {
 		dir := fixture.Dir(t, bases[seed%len(bases)])
 		mutate(t, dir, rand.New(rand.NewPCG(uint64(seed), 7)))
 		add(Options{Records: seed%2 == 0}, dir)
+		dir = fixture.Dir(t, bases[seed%len(bases)])
+		twoFaults(dir, seed)
+		add(Options{Deleted: seed%2 == 0}, dir)
 	}
 	for _, name := range []string{"4.4.0/compacted/users-0", "4.4.0/internal/__consumer_offsets-0",
 		"0.10.2.2/legacy/old-v0-then-v1-0",

@@ -120,9 +120,10 @@ func makePlan(scans []*scan, k *known, opts *Options) (*plan, error) {
 	return p.plan, nil
 }
 
-// admit lets those suspects into the queue whose offsets fit exactly to what is beside them and that nothing else has.
-// It returns the others.
+// admit lets those suspects into the queue whose offsets nothing else has, and that fit exactly to what is beside them
+// or to each other. It returns the others.
 func (p *planner) admit(suspects []piece) []piece {
+	suspects = joined(suspects)
 	slices.SortStableFunc(suspects, comparePieces)
 	ends, starts := map[int64]bool{}, map[int64]bool{}
 	for _, q := range p.queue {
@@ -139,7 +140,7 @@ func (p *planner) admit(suspects []piece) []piece {
 				at = len(suspects) - 1 - i
 			}
 			s := suspects[at]
-			fits := ends[s.first] || starts[s.last+1]
+			fits := ends[s.first] || starts[s.last+1] || s.batches > 1
 			if admitted[at] || !fits || pass == 0 && s.first <= end || overlaps(p.queue[:known], s) {
 				continue
 			}
@@ -155,6 +156,24 @@ func (p *planner) admit(suspects []piece) []piece {
 		}
 	}
 	return rejected
+}
+
+// joined are suspects, those that follow on each other in bytes and offsets as one: that is no chance.
+func joined(suspects []piece) (all []piece) {
+	slices.SortStableFunc(suspects, func(a, b piece) int {
+		return cmp.Or(cmp.Compare(a.src.rank, b.src.rank), cmp.Compare(a.src.base, b.src.base),
+			cmp.Compare(a.src.log.Display, b.src.log.Display), cmp.Compare(a.from, b.from))
+	})
+	for _, q := range suspects {
+		if n := len(all) - 1; n >= 0 && all[n].src == q.src && all[n].to == q.from && all[n].way == asIs && q.way == asIs &&
+			(all[n].last+1 == q.first || q.src.compacted && all[n].last < q.first) {
+			all[n].to, all[n].last, all[n].epochs[1] = q.to, q.last, q.epochs[1]
+			all[n].batches, all[n].records = all[n].batches+q.batches, all[n].records+q.records
+			continue
+		}
+		all = append(all, q)
+	}
+	return all
 }
 
 // overlaps reports whether pieces in order have one of the offsets of another one.

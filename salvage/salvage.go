@@ -261,9 +261,9 @@ func (r *run) sources(g *group) (all []*source) {
 			all = append(all, s)
 		}
 		for _, f := range c.dir.Files {
-			if f.Kind() == format.KindLog && f.Name.HasBase && f.Name.Leftover() {
+			if f.Kind() == format.KindLog && (f.Name.Leftover() || !f.Name.HasBase) {
 				all = append(all, &source{log: f, base: f.Name.Base, copy: i, rank: rankLeftover + i, limit: math.MaxInt64,
-					last: true})
+					last: true, unnamed: !f.Name.HasBase})
 			}
 		}
 	}
@@ -368,6 +368,9 @@ func (r *run) work(g *group, res *Salvaged) error {
 	}
 	res.Lost, res.Doubles, res.Notes = p.lost, p.doubles+misplaced, append(res.Notes, notes...)
 	for _, s := range scans {
+		if s.src.unnamed && len(s.pieces) > 0 {
+			res.Notes = append(res.Notes, s.src.log.Display+" was looked at, too, though its name is none of a segment")
+		}
 		for _, d := range s.damages {
 			if d.zeros && d.tail {
 				res.Notes = append(res.Notes, fmt.Sprintf("%s ends in %s of zeros: room made beforehand, or what a crash left",

@@ -514,3 +514,34 @@ func flipHeader(t *testing.T, dir string, raw []byte, r *rand.Rand) {
 		}
 	}
 }
+
+// twoFaults damages the files of a partition twice: bytes, names, whole files, their order.
+func twoFaults(dir string, seed int) []string {
+	m := fixture.Mutator{Rand: rand.New(rand.NewPCG(uint64(seed), 12)), Dir: dir}
+	for range 2 {
+		m.Step()
+	}
+	return m.Done
+}
+
+func TestTwoFaults(t *testing.T) {
+	for seed := range mutations {
+		if !fixture.Sampled(seed, 6) {
+			continue
+		}
+		base := bases[seed%len(bases)]
+		dir := fixture.Dir(t, base)
+		done := twoFaults(dir, seed)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			before := contents(t, dir)
+			res, out := one(t, Options{Deleted: true}, dir)
+			check(t, fixture.Dir(t, base), out, res, dir)
+			if t.Failed() {
+				t.Log(done, res.Lost)
+			}
+			if fmt.Sprint(contents(t, dir)) != fmt.Sprint(before) {
+				t.Error("the input has changed")
+			}
+		})
+	}
+}

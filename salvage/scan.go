@@ -2,6 +2,7 @@ package salvage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type source struct {
 	// limit is where the next segment of the copy begins, the largest offset if there is none.
 	limit int64
 	last  bool // no segment of the copy comes after it
+	// unnamed: its name gives no base offset, and what it holds must fit to what is there.
+	unnamed bool
 	// compacted: gaps between batches are the log cleaner's.
 	compacted bool
 }
@@ -130,7 +133,19 @@ func scanSource(ctx context.Context, src *source, jobs int, opts *Options) *scan
 	s.err = errors.Join(s.err, err)
 	s.flush()
 	s.close()
+	if src.unnamed {
+		s.damages = nil // of what, nobody knows
+		src.base = firstOf(s.pieces)
+	}
 	return s.scan
+}
+
+// firstOf is the lowest offset of pieces, 0 if there is none.
+func firstOf(pieces []piece) int64 {
+	if len(pieces) == 0 {
+		return 0
+	}
+	return slices.MinFunc(pieces, func(a, b piece) int { return cmp.Compare(a.first, b.first) }).first
 }
 
 // take takes a run that was looked at.
@@ -211,7 +226,7 @@ func (s *scanner) batch(b *format.Batch, f finding) {
 
 // place puts a batch where its offsets belong.
 func (s *scanner) place(p piece) {
-	if p.first < s.src.base || p.last-s.src.base > math.MaxInt32 || p.last >= s.src.limit {
+	if s.src.unnamed || p.first < s.src.base || p.last-s.src.base > math.MaxInt32 || p.last >= s.src.limit {
 		s.close()
 		p.suspect = true
 		s.pieces = append(s.pieces, p)

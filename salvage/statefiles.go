@@ -145,8 +145,8 @@ func (w *writer) predict(p *logdir.Partition, clean bool) error {
 	case loaded.Failure != nil:
 		return fmt.Errorf("a broker would not load what was written: %w", loaded.Failure)
 	case len(loaded.Cuts) > 0 || loaded.LogEnd != w.end || loaded.LogStart != w.res.LogStart:
-		return fmt.Errorf("a broker would not keep what was written whole: it would have offsets %d to %d", loaded.LogStart,
-			loaded.LogEnd)
+		return fmt.Errorf("a broker would not keep what was written whole: it would have offsets %d to %d, not %d to %d",
+			loaded.LogStart, loaded.LogEnd, w.res.LogStart, w.end)
 	}
 	size := int64(0)
 	for _, s := range loaded.Segments {

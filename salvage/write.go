@@ -250,7 +250,7 @@ func (w *writer) newSegment(p *piece, first int64, b *format.Batch) (int64, bool
 	base := p.src.base
 	switch {
 	case !w.started:
-		return min(base, first), true
+		return max(0, min(base, first)), true
 	case base > w.base && p.src != w.from && w.end <= base && base <= first:
 		return base, true
 	case base > w.base && p.src != w.from:
