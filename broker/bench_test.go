@@ -36,7 +36,7 @@ func writeBenchLog(tb testing.TB, dir string, size int64) {
 			pos := int64(len(log))
 			log = format.AppendBatch(log, &format.Batch{BaseOffset: offset, LastOffsetDelta: n - 1, Count: n,
 				BaseTimestamp: 1796000000000,
-				MaxTimestamp:  1796000000000 + int64(n), ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}, body)
+				MaxTimestamp:  1796000000000 + int64(n) - 1, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}, body)
 			b, err := format.DecodeBatch(log, pos)
 			if err != nil || index.Add(b.Ref()) != nil {
 				tb.Fatal(err)

@@ -101,8 +101,11 @@ func (s *Salvaged) AppendText(dst []byte, theme render.Theme, width int) []byte 
 		}
 		dst = table.Append(dst, indent)
 	}
-	for _, l := range s.Lost {
+	for _, l := range s.Lost[:min(len(s.Lost), mostTold)] {
 		say(l.text())
+	}
+	if more := len(s.Lost) - mostTold; more > 0 {
+		say(fmt.Sprintf("and %s; --output json lists them all", render.Plural(int64(more), "more place", "more places")))
 	}
 	for _, c := range s.Changed {
 		say("changed: " + c)
@@ -120,6 +123,9 @@ func (s *Salvaged) AppendText(dst []byte, theme render.Theme, width int) []byte 
 }
 
 const indent = "          "
+
+// mostTold bounds the places that are told of one by one.
+const mostTold = 50
 
 func records(n int64) string { return render.Plural(n, "record", "records") }
 
