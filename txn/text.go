@@ -238,6 +238,16 @@ func (r *Report) Warnings() []string {
 	if r.Refused != nil {
 		out = append(out, fmt.Sprintf("a broker gives up loading the partition: %v", r.Refused))
 	}
+	switch {
+	case r.Start == nil || r.Refused != nil:
+	case r.Start.Failure != nil:
+		out = append(out, fmt.Sprintf("this is the log as it lies on disk, and a broker does not load it: %v",
+			r.Start.Failure))
+	case r.Start.LogEnd < r.LogEnd:
+		out = append(out, fmt.Sprintf("this is the log as it lies on disk: the next start, after a stop that was not "+
+			"clean, cuts it at offset %d, and transactions begin and end as of there; kseg predict shows the cut",
+			r.Start.LogEnd))
+	}
 	if r.Trusting && r.LogEnd > r.LogStart {
 		out = append(out, "there is no snapshot, and the broker was stopped cleanly: it begins without producers, whatever "+
 			"the log holds; --shutdown unclean shows what the log holds")

@@ -13,8 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
@@ -82,7 +84,10 @@ type Report struct {
 	// Dropped is how many finished transactions are not in Finished, which has the last ones.
 	Dropped int64
 	// Missing are the offsets that could not be read, where all of the log was; else Lost has those that count.
-	Missing      []state.Lost
+	Missing []state.Lost
+	// Start is what a start makes of a log that is damaged and was not closed cleanly: it may cut what is counted here.
+	// nil: it was not asked for, or cannot be told.
+	Start        *broker.Loaded
 	coordinators *state.Coordinators
 	filtered     bool // a filter leaves something out
 	nowMs        int64
@@ -149,11 +154,15 @@ func (j *Judge) Partition(ctx context.Context, p *logdir.Partition) (*Report, er
 	r := &Report{Partition: p, coordinators: j.Coordinators, nowMs: j.Options.NowMs,
 		filtered: len(j.Options.ProducerIDs)+len(j.Options.IDs) > 0}
 	records := format.NewRecordReader(j.Options.MaxBatchBytes, nil)
-	producers, err := state.LoadProducers(ctx, p, j.load(r, records))
+	options := j.load(r, records)
+	producers, err := state.LoadProducers(ctx, p, options)
 	if producers == nil {
 		return nil, err
 	}
 	r.Producers, r.Missing = producers, producers.Lost
+	if len(r.Lost) > 0 && !options.Clean && options.RecoveryPoint != nil {
+		r.Start = j.start(ctx, p, &options)
+	}
 	t := tracker{ctx: ctx, report: r, records: records, options: &j.Options, live: map[int64]*live{},
 		marked: map[int64]int64{}}
 	if walkErr := t.walk(); err == nil {
@@ -224,6 +233,27 @@ func (j *Judge) load(r *Report, records *format.RecordReader) state.LoadOptions 
 	}
 	return o
 }
+
+// start is what a start does to the log.
+func (j *Judge) start(ctx context.Context, p *logdir.Partition, o *state.LoadOptions) *broker.Loaded {
+	opts := broker.LoadOptions{RecoveryPoint: *o.RecoveryPoint, Interval: indexInterval, IndexBytes: indexBytes,
+		ExpiredMs: math.MinInt64, MaxBatchBytes: j.Options.MaxBatchBytes, Progress: j.Options.Progress,
+		Stop: func() bool { return ctx.Err() != nil }}
+	if o.LogStart != nil {
+		opts.LogStart = *o.LogStart
+	}
+	loaded, err := broker.Load(p, opts)
+	if err != nil {
+		return nil // what cannot be read was said by who read it first
+	}
+	return loaded
+}
+
+// Kafka's defaults of index.interval.bytes and segment.index.bytes.
+const (
+	indexInterval = 4096
+	indexBytes    = 10 << 20
+)
 
 // judge says how an open transaction stands, by what its coordinator knows.
 func (r *Report) judge(t *Transaction) {

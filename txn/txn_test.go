@@ -204,3 +204,30 @@ func TestGarbageAfterTheLog(t *testing.T) {
 		t.Errorf("lost %v", r.Missing)
 	}
 }
+
+// Where the next start cuts a log, the answer says that it is of the log as it lies on disk.
+func TestStartThatCutsTheLog(t *testing.T) {
+	batches := []fixture.Produced{data(0, 1), data(2, 2), mark(4, 1, false), data(5, 3)}
+	for name, says := range map[string]bool{"": true, ".kafka_cleanshutdown": false} {
+		p := newPartition(t, batches...)
+		file := filepath.Join(p.dir, "ledger-0", format.SegmentFileName(0, format.KindLog))
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw[len(batches[0].Append(nil))+60] ^= 1 // in the batch of offset 2
+		if err := os.WriteFile(file, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.write("recovery-point-offset-checkpoint", []byte("0\n1\nledger 0 0\n"))
+		if name != "" {
+			p.write(name, nil)
+			p.write("ledger-0/"+format.SegmentFileName(0, format.KindOffsetIndex), nil)
+		}
+		r := p.judge(Options{})
+		const words = "the next start, after a stop that was not clean, cuts it at offset 2"
+		if got := strings.Contains(strings.Join(r.Warnings(), "\n"), words); got != says || len(r.Missing) > 0 != says {
+			t.Errorf("%q: lost %v, warnings %q", name, r.Missing, r.Warnings())
+		}
+	}
+}

@@ -132,11 +132,12 @@ final class Churn {
     }
 
     private void produce() throws Exception {
-        try (KafkaProducer<byte[], byte[]> p = new KafkaProducer<>(Cluster.with("max.block.ms", 3000, "delivery.timeout.ms", 3000, "request.timeout.ms", 2000,
-            "linger.ms", 0, "acks", "1", "enable.idempotence", "false"), new ByteArraySerializer(), new ByteArraySerializer())) {
-            TopicPartition t = partition();
-            for (int i = 0; i < 20; i++) p.send(new ProducerRecord<>(t.topic(), t.partition(), null, ("v" + i).getBytes(StandardCharsets.UTF_8)));
-        }
+        TopicPartition t = partition();
+        if (!admin.listTopics().names().get().contains(t.topic())) return;
+        KafkaProducer<byte[], byte[]> p = new KafkaProducer<>(Cluster.with("max.block.ms", 1000, "delivery.timeout.ms", 2500, "request.timeout.ms", 2000,
+            "linger.ms", 0, "acks", "1", "enable.idempotence", "false"), new ByteArraySerializer(), new ByteArraySerializer());
+        for (int i = 0; i < 20; i++) p.send(new ProducerRecord<>(t.topic(), t.partition(), null, ("v" + i).getBytes(StandardCharsets.UTF_8)));
+        p.close(Duration.ofSeconds(3));
     }
 
     private Map<TopicPartition, OffsetAndMetadata> offsets() {
@@ -167,7 +168,8 @@ final class Churn {
     }
 
     private void leave() throws Exception {
-        if (!live.isEmpty()) live.remove(any(live.size())).close();
+        if (!live.isEmpty()) { AutoCloseable c = live.remove(any(live.size()));
+            if (c instanceof KafkaConsumer<?, ?> k) k.close(Duration.ofSeconds(2)); else ((KafkaShareConsumer<?, ?>) c).close(Duration.ofSeconds(2)); }
     }
 
     private void share() throws Exception {
@@ -201,7 +203,7 @@ final class Churn {
             p.close(Duration.ZERO);
             throw e;
         }
-        p.close();
+        p.close(Duration.ofSeconds(2));
     }
 
     private void end(KafkaProducer<byte[], byte[]> p) {
@@ -284,13 +286,15 @@ final class Churn {
     }
 
     private void beat(boolean fence, boolean shutDown) throws Exception {
-        BrokerHeartbeatRequestData d = new BrokerHeartbeatRequestData().setBrokerId(2).setBrokerEpoch(epoch).setCurrentMetadataOffset(Long.MAX_VALUE - 1).setWantFence(fence).setWantShutDown(shutDown);
+        BrokerHeartbeatRequestData d = new BrokerHeartbeatRequestData().setBrokerId(2).setBrokerEpoch(epoch).setCurrentMetadataOffset(admin.describeMetadataQuorum().quorumInfo().get().highWatermark()).setWantFence(fence).setWantShutDown(shutDown);
         BrokerHeartbeatResponseData r = new BrokerHeartbeatResponseData(send(ApiKeys.BROKER_HEARTBEAT, d), ApiKeys.BROKER_HEARTBEAT.latestVersion());
         if (r.errorCode() != 0) throw new Exception("heartbeat: error " + r.errorCode());
     }
 
     private ByteBufferAccessor send(ApiKeys key, ApiMessage data) throws Exception {
-        if (controller == null) controller = new Socket("127.0.0.1", Integer.parseInt(server.substring(server.lastIndexOf(':') + 1)) + 1);
+        if (controller != null) controller.close();
+        controller = new Socket("127.0.0.1", Integer.parseInt(server.substring(server.lastIndexOf(':') + 1)) + 1);
+        controller.setSoTimeout(5000);
         short version = key.latestVersion();
         RequestHeader header = new RequestHeader(key, version, "churn", 1);
         ByteBuffer request = RequestUtils.serialize(header.data(), header.headerVersion(), data, version);
