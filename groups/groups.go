@@ -95,19 +95,10 @@ func (g *Group) Lag() (sum int64, known bool, outOfRange int) {
 	return sum, known, outOfRange
 }
 
-// Log is a partition of a coordinator's topic that was folded.
-type Log struct {
-	Partition *logdir.Partition
-	EndOffset int64
-	Lost      []state.Lost
-	Problems  []error
-	Newer     int
-}
-
 // Report is the answer.
 type Report struct {
 	Groups []*Group
-	Logs   []Log
+	Logs   []state.FoldedLog // of the coordinators' topics
 	// Notes say what is elsewhere, or not where it should be.
 	Notes []string
 	// Elsewhere are groups whose partition is not among the inputs.
@@ -241,8 +232,8 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 	if ctx.Err() != nil {
 		return r
 	}
-	logs = furthest(r, logs, func(l *state.OffsetsLog) (*logdir.Partition, int64) { return l.Partition, l.EndOffset })
-	shares = furthest(r, shares, func(l *state.ShareLog) (*logdir.Partition, int64) { return l.Partition, l.EndOffset })
+	logs = furthest(r, logs, func(l *state.OffsetsLog) *state.FoldedLog { return &l.FoldedLog })
+	shares = furthest(r, shares, func(l *state.ShareLog) *state.FoldedLog { return &l.FoldedLog })
 	byName := map[string]*Group{}
 	for _, l := range logs {
 		for _, g := range l.Groups() {
@@ -250,7 +241,7 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 				in.addGroup(r, byName, l, g, &o)
 			}
 		}
-		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
+		r.Logs = append(r.Logs, l.FoldedLog)
 		in.noteCleaner(r, l.Partition, o.At)
 	}
 	for _, l := range shares {
@@ -258,7 +249,7 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 			g.Unsure = g.Unsure || g.Kind == state.ShareKind && len(l.Lost) > 0
 		}
 		in.addShares(r, byName, l, &o)
-		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
+		r.Logs = append(r.Logs, l.FoldedLog)
 	}
 	in.bounds(r)
 	r.Notes = append(r.Notes, in.Notes...)
@@ -302,31 +293,27 @@ func each(in *Inputs, partitions []*logdir.Partition, jobs int, fn func(i int, p
 	workers.Wait()
 }
 
-// furthest keeps of several copies of a partition the one that goes furthest.
-func furthest[L any](r *Report, logs []L, about func(L) (*logdir.Partition, int64)) []L {
-	best := map[int32]int{}
-	for i, l := range logs {
-		p, end := about(l)
-		at, ok := best[p.PartitionDir.Partition]
+// furthest keeps of several copies of a partition the one that goes furthest, and lacks less.
+func furthest[L any](r *Report, logs []L, about func(L) *state.FoldedLog) []L {
+	best := map[int32]L{}
+	for _, l := range logs {
+		number := about(l).Partition.PartitionDir.Partition
+		other, ok := best[number]
 		if !ok {
-			best[p.PartitionDir.Partition] = i
+			best[number] = l
 			continue
 		}
-		other, otherEnd := about(logs[at])
-		if end > otherEnd {
-			best[p.PartitionDir.Partition] = i
-			p, other = other, p
+		a, b := about(other), about(l)
+		if b.EndOffset > a.EndOffset || b.EndOffset == a.EndOffset && len(b.Lost) < len(a.Lost) {
+			best[number] = l
+			a, b = b, a
 		}
 		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and goes as far or further",
-			p.Display, other.Display))
+			b.Partition.Display, a.Partition.Display))
 	}
-	var kept []L
-	for i, l := range logs {
-		if p, _ := about(l); best[p.PartitionDir.Partition] == i {
-			kept = append(kept, l)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(logs, func(l L) bool {
+		return about(best[about(l).Partition.PartitionDir.Partition]) != about(l)
+	})
 }
 
 func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.OffsetsLog, g *state.Group, o *Options) {
@@ -521,7 +508,7 @@ func (r *Report) Empty() bool { return len(r.Groups) == 0 }
 
 // Lost reports whether something of the coordinators' logs could not be read.
 func (r *Report) Lost() bool {
-	return slices.ContainsFunc(r.Logs, func(l Log) bool { return len(l.Lost) > 0 })
+	return slices.ContainsFunc(r.Logs, func(l state.FoldedLog) bool { return len(l.Lost) > 0 })
 }
 
 // cleanedTo is the offset up to which the log cleaner has been in a partition.

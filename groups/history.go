@@ -33,7 +33,7 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 		fold := in.foldOptions(ctx, p, &o)
 		fold.History = h
 		l := state.FoldOffsets(p, fold)
-		r.Logs = append(r.Logs, Log{l.Partition, l.EndOffset, l.Lost, l.Problems, l.Newer})
+		r.Logs = append(r.Logs, l.FoldedLog)
 		if offset, cleaned := in.cleanedTo(p); cleaned {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s: the log cleaner has been here up to offset %d: what was superseded "+
 				"below is gone", p.Name, offset))

@@ -35,7 +35,7 @@ func (r *Report) AppendElsewhere(dst []byte) []byte {
 	return dst
 }
 
-func appendLog(dst []byte, l Log) []byte {
+func appendLog(dst []byte, l state.FoldedLog) []byte {
 	o := render.NewObj(dst, "coordinator_log")
 	o.StrOrNull("topic", l.Partition.Topic)
 	o.Str("partition", l.Partition.Name)

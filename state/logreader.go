@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,49 @@ func (d *Dir) Known(tp TopicPartition) (k Known) {
 		k.Cleaned = &cleaned
 	}
 	return k
+}
+
+// FoldedLog is how far a partition of a coordinator's topic was folded, and over what.
+type FoldedLog struct {
+	Partition *logdir.Partition
+	// EndOffset is after the last record folded.
+	EndOffset int64
+	// Lost are the offsets that could not be read, in order. Gaps that the cleaner leaves are none.
+	Lost     []Lost
+	Problems []error
+	// Newer counts records of types that came after Kafka 4.4.
+	Newer int
+}
+
+// readAll reads the log, from an empty state that begin makes, until no file of it vanishes meanwhile. With once it is
+// read once: what was told to a history stays told.
+func (l *FoldedLog) readAll(r *logReader, once bool, begin func(), record func(*format.Batch, *format.Record)) {
+	p := l.Partition
+	read := func() error {
+		own := *r
+		*l = FoldedLog{Partition: p}
+		begin()
+		own.read(logsOf(p.All()), record)
+		l.EndOffset, l.Lost, l.Problems = own.end, append(own.lost, l.Lost...), append(own.problems, l.Problems...)
+		return errors.Join(l.Problems...)
+	}
+	var err error
+	if once {
+		err = read()
+	} else {
+		err = p.Steady(read)
+	}
+	if err != nil && len(l.Problems) == 0 {
+		l.Problems = []error{err}
+	}
+}
+
+// problem notes a record that cannot be folded.
+func (l *FoldedLog) problem(offset int64, err error) {
+	if len(l.Problems) < maxProblems {
+		l.Problems = append(l.Problems, fmt.Errorf("%s: %w", l.Partition.Display, err))
+	}
+	l.Lost = append(l.Lost, Lost{First: offset, Last: offset})
 }
 
 // logReader reads the records of a log in order, over holes.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf16"
@@ -50,14 +49,7 @@ const noProducer = -1
 // OffsetsLog is what one partition of __consumer_offsets folds to: the last value of each live key, in bytes. It takes
 // as much memory as these.
 type OffsetsLog struct {
-	Partition *logdir.Partition
-	// EndOffset is after the last record folded.
-	EndOffset int64
-	// Lost are the offsets that could not be read, in order. Gaps are none: the cleaner leaves them.
-	Lost     []Lost
-	Problems []error
-	// Newer counts records of types that came after Kafka 4.4.
-	Newer int
+	FoldedLog
 
 	live    map[string]*entry           // by key, legacy commits under that of a commit
 	pending map[int64]map[string]*entry // by producer id: commits of transactions that have not ended
@@ -81,39 +73,25 @@ type OffsetsOptions struct {
 	Stop     func() (canceled bool) // asked now and then; nil: never
 }
 
-func (o *OffsetsOptions) reader() logReader {
-	return logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), known: o.Known, until: o.Until,
+func (o *OffsetsOptions) reader() *logReader {
+	return &logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), known: o.Known, until: o.Until,
 		progress: o.Progress, stop: o.Stop}
 }
 
 // FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
 // (CoordinatorLoaderImpl, OffsetMetadataManager.replay): commits of a transaction count when its marker says commit,
 // unless a later commit stands already; a tombstone takes away what is pending too.
-func FoldOffsets(p *logdir.Partition, o OffsetsOptions) (l *OffsetsLog) {
-	if o.History != nil {
-		return foldOffsets(p, o) // what was emitted stays emitted
-	}
-	if err := p.Steady(func() error {
-		l = foldOffsets(p, o)
-		return errors.Join(l.Problems...)
-	}); l == nil {
-		l = &OffsetsLog{Partition: p, Problems: []error{err}}
-	}
-	return l
-}
-
-func foldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
-	l := &OffsetsLog{Partition: p, live: map[string]*entry{}, pending: map[int64]map[string]*entry{},
-		holders: map[string]map[int64]bool{}, decoder: schema.NewDecoder()}
+func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
+	l := &OffsetsLog{FoldedLog: FoldedLog{Partition: p}, decoder: schema.NewDecoder()}
 	if o.History != nil {
 		o.History.log = l
 		l.watch = o.History
 	}
 	r := o.reader()
 	r.compact = true
-	r.read(logsOf(p.All()), l.batch)
-	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
-	l.Problems = append(r.problems, l.Problems...)
+	l.readAll(r, o.History != nil, func() {
+		l.live, l.pending, l.holders = map[string]*entry{}, map[int64]map[string]*entry{}, map[string]map[int64]bool{}
+	}, l.batch)
 	return l
 }
 
@@ -147,13 +125,6 @@ func (l *OffsetsLog) batch(b *format.Batch, rec *format.Record) {
 		}
 	}
 	l.put(at, string(rec.Key), typ, rec, b.ProducerID)
-}
-
-func (l *OffsetsLog) problem(offset int64, err error) {
-	if len(l.Problems) < maxProblems {
-		l.Problems = append(l.Problems, fmt.Errorf("%s: %w", l.Partition.Display, err))
-	}
-	l.Lost = append(l.Lost, Lost{First: offset, Last: offset})
 }
 
 func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, producer int64) {

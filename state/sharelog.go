@@ -30,11 +30,7 @@ type ShareState struct {
 
 // ShareLog is what a partition of __share_group_state folds to.
 type ShareLog struct {
-	Partition *logdir.Partition
-	EndOffset int64
-	Lost      []Lost
-	Problems  []error
-	Newer     int
+	FoldedLog
 
 	states  map[string]*ShareState
 	decoder *schema.Decoder
@@ -42,25 +38,13 @@ type ShareLog struct {
 
 // FoldShareState folds the segments of a partition of __share_group_state, as ShareCoordinatorShard does: a snapshot
 // replaces, an update changes what it names.
-func FoldShareState(p *logdir.Partition, o OffsetsOptions) (l *ShareLog) {
-	if err := p.Steady(func() error {
-		l = foldShareState(p, o)
-		return errors.Join(l.Problems...)
-	}); l == nil {
-		l = &ShareLog{Partition: p, Problems: []error{err}}
-	}
-	return l
-}
-
-func foldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
-	l := &ShareLog{Partition: p, states: map[string]*ShareState{}, decoder: schema.NewDecoder()}
+func FoldShareState(p *logdir.Partition, o OffsetsOptions) *ShareLog {
+	l := &ShareLog{FoldedLog: FoldedLog{Partition: p}, decoder: schema.NewDecoder()}
 	r := o.reader()
 	if first, known := firstEpoch(p); known && r.known.Start == 0 {
 		r.known.Start, r.compact = first, true
 	}
-	r.read(logsOf(p.All()), l.record)
-	l.EndOffset, l.Lost = r.end, append(r.lost, l.Lost...)
-	l.Problems = append(r.problems, l.Problems...)
+	l.readAll(r, false, func() { l.states = map[string]*ShareState{} }, l.record)
 	return l
 }
 
@@ -101,8 +85,7 @@ func (l *ShareLog) record(b *format.Batch, rec *format.Record) {
 		l.Newer++
 		return
 	default:
-		l.Problems = append(l.Problems, fmt.Errorf("%s: the record at offset %d: %w", l.Partition.Display, rec.Offset, d.Err))
-		l.Lost = append(l.Lost, Lost{First: rec.Offset, Last: rec.Offset})
+		l.problem(rec.Offset, fmt.Errorf("the record at offset %d: %w", rec.Offset, d.Err))
 		return
 	}
 	key := string(rec.Key[2:])

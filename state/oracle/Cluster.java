@@ -99,11 +99,12 @@ public final class Cluster {
                 base.put("default.api.timeout.ms", "4000");
                 base.put("request.timeout.ms", "3000");
                 admin.alterUserScramCredentials(List.of(user("alice", ScramMechanism.SCRAM_SHA_256))).all().get();
-                Churn churn = new Churn(admin, base, random);
+                Admin quick = Admin.create(base);
+                Churn churn = new Churn(quick, base, random);
                 for (int round = 0; round < 3; round++) {
                     churn.run(Integer.parseInt(a[3]));
                     if (round == 2) break;
-                    Map<String, Object> said = ask(admin);
+                    Map<String, Object> said = ask(quick);
                     TopicPartition offsets = new TopicPartition("__consumer_offsets", 0);
                     said.put("offsets_end", admin.listOffsets(Map.of(offsets, OffsetSpec.latest())).partitionResult(offsets).get().offset());
                     said.put("metadata_end", admin.describeMetadataQuorum().quorumInfo().get().highWatermark());
