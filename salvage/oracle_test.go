@@ -5,9 +5,12 @@ package salvage
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kseg/internal/fixture"
@@ -101,4 +104,87 @@ func TestOracleCutOff(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d logs had segments cut off", cut, len(dirs))
+}
+
+// A real broker starts on whole log directories that were salvaged, loads each partition with the offsets that were
+// told, and serves them: one that was whole, and two that were damaged.
+func TestOracleServes(t *testing.T) {
+	java := fixture.CompileJava(t, fixture.LoggerSource(t))
+	port := 24092
+	if text := os.Getenv("KSEG_ORACLE_PORT"); text != "" {
+		port, _ = strconv.Atoi(text)
+	}
+	for i, c := range []struct {
+		root    string
+		dirs    []string
+		damaged bool
+	}{{"4.4.0/internal", []string{"."}, false}, {"4.4.0/internal", []string{"."}, true},
+		{"4.4.0/logdirs/clean", []string{"meta", "data1", "data2"}, true}} {
+		root, out := fixture.Dir(t, c.root), t.TempDir()
+		want, dirs := map[string]string{}, []string{}
+		for _, d := range c.dirs {
+			source, to := filepath.Join(root, d), filepath.Join(out, "salvaged", d)
+			if c.damaged {
+				damageAll(t, source, i)
+			}
+			all, err := salvageInto(t, Options{Dir: to}, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range all {
+				if s.Err != nil {
+					t.Errorf("%s: %v", s.Partition, s.Err)
+				}
+				if !strings.HasPrefix(s.Partition, "__cluster") {
+					want[s.Partition] = fmt.Sprintf(", logEndOffset=%d)", s.LogEnd)
+				}
+			}
+			dirs = append(dirs, to)
+		}
+		serve(t, java, port+10*i, dirs, want)
+	}
+}
+
+// damageAll damages the partitions of a log directory but for the metadata.
+func damageAll(t *testing.T, dir string, seed int) {
+	t.Helper()
+	partitions, err := filepath.Glob(filepath.Join(dir, "*-[0-9]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range partitions {
+		if !strings.Contains(p, "__cluster") {
+			mutate(t, p, rand.New(rand.NewPCG(uint64(seed), uint64(i))))
+		}
+	}
+}
+
+// serve starts a broker on log directories, the first of which has the metadata, and asks it for the ends of all logs.
+func serve(t *testing.T, java fixture.Java, port int, dirs []string, want map[string]string) {
+	t.Helper()
+	properties := fixture.BrokerProperties(1, port, dirs, "metadata.log.dir="+dirs[0],
+		"log.retention.check.interval.ms=86400000", "log.initial.task.delay.ms=86400000",
+		"log.cleaner.backoff.ms=86400000", "group.coordinator.rebalance.protocols=classic")
+	b := fixture.StartBroker(t, java, properties)
+	defer b.Stop(syscall.SIGKILL)
+	b.Output.Await(t, "Kafka Server started", 1)
+	ends := string(java.Run(t, nil, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server",
+		fmt.Sprintf("127.0.0.1:%d", port)))
+	output, _ := b.Output.Until("Kafka Server started", 1)
+	for name, offsets := range want {
+		loaded := false
+		for _, line := range strings.Split(output, "\n") {
+			loaded = loaded || strings.Contains(line, "Completed load of Log(") && strings.Contains(line, "/"+name+",") &&
+				strings.Contains(line, offsets)
+		}
+		cut := strings.LastIndexByte(name, '-')
+		// The coordinator may have ended a transaction meanwhile.
+		if !loaded || !strings.Contains(ends, name[:cut]+":"+name[cut+1:]+":") && !strings.HasPrefix(name, "__") {
+			t.Errorf("%s: loaded with %s: %t; not among\n%s", name, offsets, loaded, ends)
+		}
+	}
+	if strings.Contains(output, "Stopping serving logs") {
+		t.Error("a log directory is not served")
+	}
+	t.Logf("%d partitions are loaded", len(want))
 }
