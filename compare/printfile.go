@@ -69,13 +69,21 @@ func (l *printLine) fingerprint() (*Fingerprint, error) {
 	case l.Version != format.RecordDigestVersion:
 		return nil, fmt.Errorf("fingerprints of version %d, and this program makes those of version %d; make them again",
 			l.Version, format.RecordDigestVersion)
-	case err != nil || l.First < 0 || l.LogStart < 0 || l.Last < l.First-1 || l.Last >= l.First+RangeOffsets ||
-		l.Records < 0:
-		return nil, errors.New("a line that no fingerprint has")
+	case l.Partition == "" || err != nil || l.First < 0 || l.LogStart < 0 || l.Last < l.First-1 || l.Last >= l.LogEnd ||
+		l.Last-l.First >= RangeOffsets-l.First%RangeOffsets ||
+		l.Records > 0 && l.First%RangeOffsets != 0 && l.First != l.LogStart:
+		return nil, errors.New("no fingerprint has such values; write the file anew")
 	}
 	f := &Fingerprint{Partition: l.Partition, First: l.First, Last: l.Last, LeaderEpoch: -1, Records: l.Records,
 		Digest: digest, Marks: l.Marks,
 		Damaged: l.Damaged, Compacted: l.Compacted, LogStart: l.LogStart, LogEnd: l.LogEnd}
+	marks := int64(0)
+	for range f.marks() {
+		marks++
+	}
+	if marks != l.Records {
+		return nil, fmt.Errorf("a fingerprint of %d records with marks of %d", l.Records, marks)
+	}
 	if l.Epoch != nil {
 		f.LeaderEpoch = *l.Epoch
 	}
@@ -109,6 +117,9 @@ func openPrints(f *logdir.File) (*printFile, error) {
 	p := &printFile{file: f, at: map[string][2]int64{}}
 	last := ""
 	err := p.lines(0, -1, func(l *printLine, from, to int64) error {
+		if _, err := l.fingerprint(); err != nil {
+			return err
+		}
 		if l.Partition != last || len(p.names) == 0 {
 			if _, twice := p.at[l.Partition]; twice {
 				return fmt.Errorf("the fingerprints of %s are in two places", l.Partition)
