@@ -64,9 +64,10 @@ func (f *recordFilter) judge(b *format.Batch, rec *filtered) (v Verdict, superse
 		return Keyless, 0
 	}
 	found := rec.offset
-	if !rec.put {
+	switch rec.put {
+	case putNot:
 		found = f.keys.get(rec.key)
-	} else if !rec.newest {
+	case putSuperseded:
 		return Superseded, 0
 	}
 	switch {
@@ -108,7 +109,7 @@ type filtered struct {
 	size          int64
 	key           keyHash
 	keyed, valued bool
-	put, newest   bool // if it was put into the map, the key is not needed
+	put           putState // if it was put into the map, the key is not needed
 }
 
 func (f *recordFilter) facts(rec *format.Record) filtered {
@@ -124,7 +125,7 @@ func (f *recordFilter) next(b *format.Batch) bool {
 	for len(f.some) < mostWarm && f.records.Next(&rec) {
 		f.some = append(f.some, f.facts(&rec))
 		r := &f.some[len(f.some)-1]
-		if r.put, r.newest = f.keys.puts.of(b, rec.Offset); r.keyed && !r.put && !b.Control() {
+		if r.put = f.keys.puts.of(b, rec.Offset); r.keyed && r.put == putNot && !b.Control() {
 			r.key = f.hasher.hash(rec.Key)
 			f.warmed += f.keys.warm(r.key)
 		}
@@ -136,6 +137,26 @@ func (f *recordFilter) next(b *format.Batch) bool {
 type keptRecord struct {
 	offset, timestampMs int64
 	body                int64 // bytes without the length and the two deltas
+}
+
+// unread tells the fate of a batch without its records, if all of them were put into the map, and all are superseded,
+// or none is and all have a value.
+func (f *recordFilter) unread(b *looked) bool {
+	if b.Legacy() || b.Control() || b.LastOffset > f.keys.latest {
+		return false
+	}
+	out := fate{records: int64(b.Count), size: b.Size(), exact: true, base: b.BaseOffset, last: b.LastOffset,
+		maxMs: b.MaxTimestamp}
+	switch f.keys.puts.alike(&b.Batch) {
+	case putSuperseded:
+		out.removed.Superseded, out.changed = out.records, true
+	case putNewest:
+		out.kept = out.records
+	default:
+		return false
+	}
+	b.fate = out
+	return true
 }
 
 // look judges the records of a batch.

@@ -24,6 +24,7 @@ type looked struct {
 type keyOffset struct {
 	key    keyHash
 	offset int64
+	valued bool
 }
 
 // looker looks at batches, one of one goroutine.
@@ -104,7 +105,7 @@ func (l *looker) lookKeys(b *looked, res *runResult, from int64) {
 	var rec format.Record
 	for l.records.Next(&rec) {
 		if rec.Key != nil && rec.Offset >= from {
-			res.keys = append(res.keys, keyOffset{l.filter.hasher.hash(rec.Key), rec.Offset})
+			res.keys = append(res.keys, keyOffset{l.filter.hasher.hash(rec.Key), rec.Offset, rec.Value != nil})
 		}
 	}
 	if err := l.records.Err(); err != nil && !l.records.Unnoticed(true) {
@@ -116,6 +117,9 @@ func (l *looker) lookKeys(b *looked, res *runResult, from int64) {
 // lookFate finds what becomes of the records.
 func (l *looker) lookFate(b *looked) {
 	b.valid = b.Valid()
+	if l.filter.unread(b) {
+		return
+	}
 	b.fate = l.filter.look(&b.Batch)
 	if b.Control() && b.fate.kept > 0 && b.fate.err == nil {
 		b.marked = b.fate

@@ -23,8 +23,8 @@ func (h keyHasher) hash(key []byte) keyHash {
 	return keyHash{maphash.Bytes(h.a, key), uint16(maphash.Bytes(h.b, key))}
 }
 
-// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap), in 21 to 27 bytes a key: 256 tables
-// by the first byte of the hash, each of which grows by a quarter when it is three quarters full.
+// offsetMap is the last offset of each key of the dirty part of a log (OffsetMap), in 21 to 32 bytes a key: 256 tables
+// by the first byte of the hash, each of which grows by half when it is three quarters full.
 type offsetMap struct {
 	tables [256]offsetTable
 	base   int64 // the lowest offset there can be
@@ -82,7 +82,7 @@ func (s *offsetSlot) key() keyHash { return keyHash{s.hash, uint16(s.rest >> off
 
 func (t *offsetTable) grow() {
 	old := t.slots
-	t.slots = make([]offsetSlot, len(old)+len(old)/4+8)
+	t.slots = make([]offsetSlot, len(old)+len(old)/2+8)
 	for _, s := range old {
 		if s.rest != 0 {
 			*t.find(s.key()) = s
@@ -100,8 +100,9 @@ func (m *offsetMap) warm(key keyHash) uint64 {
 // full reports whether no record with a key is taken any more, be the key known or not.
 func (m *offsetMap) full() bool { return m.n >= m.most }
 
-// put notes a key's offset, which is not below the base, whatever was there before.
-func (m *offsetMap) put(key keyHash, offset int64) {
+// put notes a key's offset, which is not below the base, whatever was there before; valued says that the record has a
+// value.
+func (m *offsetMap) put(key keyHash, offset int64, valued bool) {
 	m.latest = offset
 	t := m.table(key)
 	s := t.find(key)
@@ -114,7 +115,7 @@ func (m *offsetMap) put(key keyHash, offset int64) {
 	} else {
 		m.puts.replace(m.offset(key, s))
 	}
-	m.puts.add(offset)
+	m.puts.add(offset, valued)
 	s.hash, s.rest = key.a, uint64(key.b)<<offsetBits
 	if above := uint64(offset-m.base) + 1; above < wideOffset {
 		s.rest |= above
@@ -152,7 +153,7 @@ func (m *offsetMap) each(fn func(key keyHash, offset int64)) {
 }
 
 // putOffsets tells of the first offsets that were put into a map whether a later one has their key, so that the keys of
-// their records need not be looked up: two bits an offset. It knows nothing if offsets do not rise.
+// their records need not be looked up: a putState an offset. It knows nothing if offsets do not rise.
 type putOffsets struct {
 	base  int64
 	next  int64 // after the last batch
@@ -160,6 +161,16 @@ type putOffsets struct {
 	any   bool
 	words []uint64
 }
+
+// putState is what became of an offset: two bits.
+type putState = uint64
+
+const (
+	putNot putState = iota
+	putSuperseded
+	putTombstone // the newest of its key, without a value
+	putNewest    // the newest of its key, with one
+)
 
 // mostPutWords bounds the memory of putOffsets, to 8 MiB.
 const mostPutWords = 1 << 20
@@ -182,7 +193,7 @@ func (p *putOffsets) batch(b *format.Batch) {
 func (p *putOffsets) forget() { p.words, p.last, p.any = nil, math.MaxInt64, true }
 
 // add notes an offset that was put.
-func (p *putOffsets) add(offset int64) {
+func (p *putOffsets) add(offset int64, valued bool) {
 	if p.any && offset <= p.last {
 		p.forget()
 		return
@@ -192,26 +203,51 @@ func (p *putOffsets) add(offset int64) {
 		p.words = append(p.words, make([]uint64, int(n)-len(p.words))...)
 	}
 	if word, shift, ok := p.place(offset); ok {
-		p.words[word] |= 3 << shift
+		if p.words[word] |= putTombstone << shift; valued {
+			p.words[word] |= putNewest << shift
+		}
 	}
 }
 
 // replace notes that the key of an offset was put again.
 func (p *putOffsets) replace(offset int64) {
 	if word, shift, ok := p.place(offset); ok {
-		p.words[word] &^= 2 << shift
+		p.words[word] = p.words[word]&^(putNewest<<shift) | putSuperseded<<shift
 	}
 }
 
-// of reports whether the record of a batch at an offset was put, and if so whether none with its key was put later.
-func (p *putOffsets) of(b *format.Batch, offset int64) (put, newest bool) {
+// of is what became of the record of a batch at an offset.
+func (p *putOffsets) of(b *format.Batch, offset int64) putState {
 	if b.Legacy() || offset < b.BaseOffset || offset > b.LastOffset {
-		return false, false
+		return putNot
 	}
 	word, shift, ok := p.place(offset)
 	if !ok {
-		return false, false
+		return putNot
 	}
-	bits := p.words[word] >> shift
-	return bits&1 != 0, bits&2 != 0
+	return p.words[word] >> shift & putNewest
 }
+
+// alike is what became of all records of a batch, putNot if that is not the same or not known.
+func (p *putOffsets) alike(b *format.Batch) putState {
+	n, state := int32(0), putState(putNot)
+	if b.Count <= 0 || int64(b.LastOffsetDelta) >= mostAlike {
+		return putNot
+	}
+	for offset := b.BaseOffset; offset <= b.LastOffset; offset++ {
+		switch s := p.of(b, offset); {
+		case s == putNot: // a gap, if all records are found
+		case n > 0 && s != state:
+			return putNot
+		default:
+			n, state = n+1, s
+		}
+	}
+	if n != b.Count {
+		return putNot
+	}
+	return state
+}
+
+// mostAlike bounds the offsets of a batch that are looked at together.
+const mostAlike = 1 << 20

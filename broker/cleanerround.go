@@ -230,7 +230,7 @@ func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 			if c.keys.full() {
 				return errFull
 			}
-			c.keys.put(k.key, k.offset)
+			c.keys.put(k.key, k.offset, k.valued)
 		}
 		if b.err != nil {
 			return stopAt(seg, b.Pos, b.err)

@@ -82,7 +82,7 @@ func TestEdgesOfTheCleanersVerdict(t *testing.T) {
 			TombstoneExpired},
 	} {
 		keys := newOffsetMap(10, 0)
-		keys.put(key, 7)
+		keys.put(key, 7, true)
 		f := recordFilter{keys: keys, nowMs: c.nowMs, keepLegacy: c.legacy}
 		c.rec.keyed, c.rec.key = true, key
 		if got, _ := f.judge(c.batch, &c.rec); got != c.want {

@@ -27,7 +27,7 @@ type KeyCount struct {
 
 }
 
-// CountKeys counts keys, 20 to 25 bytes of memory each, and then looks for those with the most records, at most top of
+// CountKeys counts keys, 21 to 32 bytes of memory each, and then looks for those with the most records, at most top of
 // them. Where a batch cannot be read, the rest of its segment is not counted.
 func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.RecordReader, top int) (*KeyCensus,
 	error) {
@@ -40,7 +40,7 @@ func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.R
 		}
 		census.Records++
 		hash := hasher.hash(rec.Key)
-		counts.put(hash, counts.get(hash)+1)
+		counts.put(hash, counts.get(hash)+1, true)
 	})
 	if err != nil {
 		return nil, err

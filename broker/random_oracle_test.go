@@ -30,7 +30,7 @@ func TestOracleCleanRandom(t *testing.T) {
 	tasks := make([]cleanTask, logs)
 	for i := range tasks {
 		dir := filepath.Join(root, "0", fmt.Sprintf("t%d-0", i))
-		fixture.WriteKeyedLog(t, rng, dir, nowMs)
+		end := fixture.WriteKeyedLog(t, rng, dir, nowMs)
 		tasks[i] = cleanTask{dir: dir, cleaned: -1, nowMs: nowMs, mapBytes: 24 * (5 + rng.Int64N(80)), askedMs: nowMs,
 			configs: map[string]string{
 				"delete.retention.ms": strconv.Itoa(1000 * rng.IntN(100)), "internal.segment.bytes": strconv.Itoa(2000 +
@@ -38,6 +38,12 @@ func TestOracleCleanRandom(t *testing.T) {
 				"index.interval.bytes": strconv.Itoa(rng.IntN(3000)), "segment.index.bytes": strconv.Itoa(200 + rng.IntN(2000))}}
 		if rng.IntN(3) == 0 {
 			tasks[i].configs["min.compaction.lag.ms"] = strconv.Itoa(1000 * rng.IntN(4000))
+		}
+		if rng.IntN(4) == 0 {
+			tasks[i].configs["high.watermark"] = strconv.FormatInt(end-rng.Int64N(25), 10)
+		}
+		if rng.IntN(3) == 0 {
+			tasks[i].configs["max.compaction.lag.ms"] = strconv.Itoa(4000_000 + 1000*rng.IntN(4000))
 		}
 	}
 	wrong, rounds := 0, 0

@@ -118,7 +118,7 @@ func TestGroupsOfSegments(t *testing.T) {
 func TestOffsetMapGrowsAndFills(t *testing.T) {
 	m, h := newOffsetMap(5000, 0), newKeyHasher()
 	for i := int64(0); !m.full(); i++ {
-		m.put(h.hash([]byte{byte(i), byte(i >> 8)}), i)
+		m.put(h.hash([]byte{byte(i), byte(i >> 8)}), i, true)
 	}
 	for i := range int64(5000) {
 		if got := m.get(h.hash([]byte{byte(i), byte(i >> 8)})); got != i {
@@ -141,15 +141,16 @@ func TestPutOffsetsSayWhatTheMapSays(t *testing.T) {
 			offset int64
 			key    keyHash
 			put    bool
+			valued bool
 		}
 		var all []put
 		for offset := base; len(all) < 3000; {
 			b := format.Batch{Magic: 2, BaseOffset: offset, LastOffset: offset + rnd.Int64N(5)}
 			m.puts.batch(&b)
 			for ; offset <= b.LastOffset; offset++ {
-				p := put{b, offset, h.hash([]byte{byte(rnd.IntN(200))}), rnd.IntN(4) > 0}
+				p := put{b, offset, h.hash([]byte{byte(rnd.IntN(200))}), rnd.IntN(4) > 0, rnd.IntN(2) > 0}
 				if all = append(all, p); p.put {
-					m.put(p.key, offset)
+					m.put(p.key, offset, p.valued)
 				}
 			}
 			offset += rnd.Int64N(3) * rnd.Int64N(100)
@@ -158,9 +159,18 @@ func TestPutOffsetsSayWhatTheMapSays(t *testing.T) {
 			m.puts.batch(&format.Batch{Magic: 2, BaseOffset: base, LastOffset: base})
 		}
 		for _, p := range all {
-			put, newest := m.puts.of(&p.b, p.offset)
-			if put != (p.put && round < 19) || put && newest != (m.get(p.key) == p.offset) {
-				t.Fatalf("round %d, offset %d: %v %v, %+v", round, p.offset, put, newest, p)
+			want := putNot
+			switch {
+			case !p.put || round == 19:
+			case m.get(p.key) != p.offset:
+				want = putSuperseded
+			case p.valued:
+				want = putNewest
+			default:
+				want = putTombstone
+			}
+			if got := m.puts.of(&p.b, p.offset); got != want {
+				t.Fatalf("round %d, offset %d: %d, want %d, %+v", round, p.offset, got, want, p)
 			}
 		}
 	}
