@@ -62,7 +62,7 @@ func (o *opener) classifyFile(f *File) error {
 	if err != nil {
 		return err
 	}
-	if base, ok := looksLikeSegment(head); ok {
+	if base, ok := looksLikeSegment(head); ok && (carved || looksByMagic(head) == "") {
 		if carved {
 			return nil
 		}
@@ -116,15 +116,22 @@ var magics = []struct{ magic, looks string }{
 	{"%PDF", "a PDF document"},
 }
 
+func looksByMagic(head []byte) string {
+	for _, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) {
+			return m.looks
+		}
+	}
+	return ""
+}
+
 // looksByContent is "" if the first bytes tell nothing.
 func looksByContent(head []byte) string {
 	if len(head) == 0 {
 		return "an empty file"
 	}
-	for _, m := range magics {
-		if bytes.HasPrefix(head, []byte(m.magic)) {
-			return m.looks
-		}
+	if looks := looksByMagic(head); looks != "" {
+		return looks
 	}
 	if looksLikeTar(head) {
 		return "a tar archive under the name of one of Kafka's files; give it another name"
