@@ -71,7 +71,8 @@ func (o *compactionOptions) AddFlags(fs *pflag.FlagSet) {
 			"offset maps")
 	})
 	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.Key, "key", "", "the life of this `KEY`: each record, what supersedes it, when its tombstone goes")
+		fs.StringVar(&o.Key, "key", "", "the life of this `KEY`: each record, what supersedes it, when its "+
+			"tombstone is removed")
 		fs.StringVar(&o.KeyHex, "key-hex", "", "the same for a key given as `HEX` digits")
 		fs.IntVarP(&o.Keys, "keys", "n", 0, "the `N` most rewritten keys of a partition, and how many unique keys it has")
 		fs.Lookup("keys").NoOptDefVal = strconv.Itoa(defaultKeys)

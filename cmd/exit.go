@@ -14,7 +14,7 @@ import (
 	"kseg/render"
 )
 
-// The exit codes, for ever. topics/exit-codes.md is their documentation.
+// The exit codes, forever. topics/exit-codes.md is their documentation.
 const (
 	codeOK          = 0
 	codeFound       = 1

@@ -44,7 +44,7 @@ func (o *lsOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.Stats, "stats", false, "read all headers: how topics or partitions are batched, compressed "+
 			"and produced")
 		fs.BoolVarP(&o.Records, "records", "r", false, "with --stats, decompress too: the compression ratio")
-		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records anew and say what topics or partitions would take: "+
+		fs.StringVar(&o.WhatIf, "what-if", "", "compress the records again and say what topics or partitions would take: "+
 			"`codec=NAME[:LEVEL][,batch=BYTES]`")
 		fs.Var(&optionalNumber{&o.Sample}, "sample", "with --what-if, try `N` batches of each partition instead of all")
 		o.Sort = "name"

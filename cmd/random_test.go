@@ -45,8 +45,8 @@ func randomDumps(t *testing.T) []randomDump {
 }
 
 // TestDumpOfRandomFiles: over random segments, indexes and snapshots, sound and damaged in random ways, --kafka-compat
-// gives the real tool's stdout and stderr; where that tool dies, what it has printed is a prefix of what we print, in
-// both ways.
+// gives the real tool's stdout and stderr; where that tool crashes, what it has printed is a prefix of ours, in both
+// ways.
 func TestDumpOfRandomFiles(t *testing.T) {
 	for i, c := range randomDumps(t) {
 		t.Chdir(t.TempDir())

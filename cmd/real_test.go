@@ -84,7 +84,7 @@ func diff(got, want string) string {
 }
 
 // TestDumpOfRealFiles holds `kseg dump` to the real tool's stdout, byte for byte, and under --kafka-compat to its
-// stderr, for every healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
+// stderr, forevery healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
 func TestDumpOfRealFiles(t *testing.T) {
 	kinds := frozen
 	if testing.Short() {
@@ -186,7 +186,7 @@ func TestDumpOfManyBatches(t *testing.T) {
 }
 
 // TestDumpOfDamagedFiles: under --kafka-compat dump prints what the real tool prints of a damaged file, and the real
-// tool's stdout is a prefix of ours where that tool dies.
+// tool's stdout is a prefix of ours where that tool crashes.
 func TestDumpOfDamagedFiles(t *testing.T) {
 	for _, kind := range []struct {
 		suffix string

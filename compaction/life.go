@@ -86,11 +86,11 @@ func (w *lifeWatch) rest(r *Report, records *format.RecordReader) error {
 func (k *KeyRecord) what(r *Report) string {
 	switch k.Fate {
 	case FateSuperseded:
-		return fmt.Sprintf("goes: superseded by offset %d", k.SupersededBy)
+		return fmt.Sprintf("removed: superseded by offset %d", k.SupersededBy)
 	case FateTombstone:
-		return "goes: a tombstone past its delete horizon"
+		return "removed: a tombstone past its delete horizon"
 	case FateAborted:
-		return "goes: its transaction was aborted"
+		return "removed: its transaction was aborted"
 	case FateAbove:
 		return "stays: above what this round cleans"
 	}

@@ -10,7 +10,7 @@ import (
 // warn collects what is wrong, and what makes the answer uncertain.
 func (r *Report) warn() {
 	if r.Range.Reset != "" {
-		r.warnf("The cleaner's checkpoint %d makes no sense (%s): a broker begins anew at the log start offset %d.",
+		r.warnf("The cleaner's checkpoint %d makes no sense (%s): a broker starts over at the log start offset %d.",
 			*r.Log.CleanedTo, r.Range.Reset, r.Log.StartOffset)
 	}
 	if r.Log.Refused != nil {
@@ -59,7 +59,7 @@ func (r *Report) warnOfRound() {
 	switch stop := round.Stops; {
 	case stop == nil:
 	case stop.Splits:
-		r.warnf("The offsets of segment %d do not fit into one (%v): the broker splits it and begins the round anew.",
+		r.warnf("The offsets of segment %d do not fit into one (%v): the broker splits it and begins the round again.",
 			stop.Segment, stop)
 	default:
 		r.warnf("The cleaner gives up on this partition in segment %d at byte %d (%v). It counts as uncleanable "+

@@ -441,7 +441,7 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// The digest is what the documentation defines, for ever.
+// The digest is what the documentation defines, forever.
 func TestFingerprintsAreStable(t *testing.T) {
 	var record []byte
 	for _, n := range []int64{0, 1700000000000} { // offset, timestamp

@@ -98,7 +98,7 @@ func nullable(n int64) string {
 // why says why a batch was closed.
 func (b *PredictedBatch) why(o *SizeOptions) string {
 	if b.Reason == ClosedEnd {
-		return "no more records: the batch goes when linger.ms is over"
+		return "no more records: the batch is sent when linger.ms is over"
 	}
 	limit := render.Count(b.Limit) + ", batch.size"
 	if b.Limit != o.BatchSize {

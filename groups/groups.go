@@ -160,7 +160,7 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 			continue
 		}
 		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg,
-			Err: fmt.Errorf("%s: it lies in no partition of %s; name one, or a log directory",
+			Err: fmt.Errorf("%s: it is in no partition of %s; name one, or a log directory",
 				o.Arg, format.OffsetsTopic)})
 	}
 	for _, p := range partitions {
@@ -308,7 +308,7 @@ func furthest[L any](r *Report, logs []L, about func(L) *state.FoldedLog) []L {
 			best[number] = l
 			a, b = b, a
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and goes as far or further",
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s is the same partition and reaches as far or further",
 			b.Partition.Display, a.Partition.Display))
 	}
 	return slices.DeleteFunc(logs, func(l L) bool {

@@ -178,7 +178,7 @@ func (a *archive) readMembers() error {
 		case err != nil || next >= info.Size():
 			return err
 		case !looksLikeTar(head):
-			return fmt.Errorf("from byte %d on, after its end mark, the archive goes on with what is no member of one", next)
+			return fmt.Errorf("from byte %d on, after its end mark, something follows that is no member of an archive", next)
 		}
 		begin = next // archives that were put together, as tar --ignore-zeros reads them
 	}

@@ -342,7 +342,8 @@ func (d *Density) gainSentence() string {
 	if g.MeanBytes >= d.MeanBytes {
 		return text + fmt.Sprintf(" would gain nothing: %d entries for %d.", g.Entries, d.Entries)
 	}
-	return text + fmt.Sprintf(" has %d entries for %d: the mean scan goes from %s to %s bytes, the longest from %d to %d.",
+	return text + fmt.Sprintf(" has %d entries for %d: the mean scan drops from %s to %s bytes, the longest "+
+		"from %d to %d.",
 		g.Entries, d.Entries,
 		mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes)
 }
@@ -379,7 +380,7 @@ func (c *Comparison) maps() string {
 		render.Plural(maps, "map", "maps"), c.MaxMapCount,
 		float64(maps)/float64(c.MaxMapCount)*100)
 	if maps > c.MaxMapCount {
-		text += " That is more than the kernel allows: the broker would die of it."
+		text += " That is more than the kernel allows: the broker would crash."
 	}
 	return text
 }

@@ -439,7 +439,7 @@ func (r *Result) explainScan(t *Try) {
 			"what is there for a batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
 	}
 	if t.Scan.Start > t.Survey.LogSize {
-		r.note("Byte %d, where the index entry leads, lies beyond the end of the log (%d bytes): a broker finds "+
+		r.note("Byte %d, where the index entry leads, is beyond the end of the log (%d bytes): a broker finds "+
 			"nothing there.",
 			t.Scan.Start, t.Survey.LogSize)
 	}

@@ -24,7 +24,7 @@ const (
 	atNextStart    = "a broker removes it at its next start"
 	afterAMinute   = "a broker removes it a minute after it was renamed, or at its next start"
 	withPartition  = "a broker ignores it, and removes it with the partition"
-	whenMoved      = "a broker goes on moving it, and then puts it in the place of the other copy"
+	whenMoved      = "a broker continues to move it, and then puts it in the place of the other copy"
 	putInPlace     = "a broker puts it in its place at its next start"
 	overwritten    = "a broker overwrites it when it writes the file again"
 	keepsFromStart = "a broker does not start with it in the directory"

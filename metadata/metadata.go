@@ -171,5 +171,5 @@ func Newest(sources []Source, at state.Point) (best Source, image *state.Image, 
 }
 
 func notShown(s Source, im *state.Image) string {
-	return fmt.Sprintf("%s ends at offset %d and is not shown: another goes as far or further", s.Display, im.EndOffset)
+	return fmt.Sprintf("%s ends at offset %d and is not shown: another reaches as far or further", s.Display, im.EndOffset)
 }

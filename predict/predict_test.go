@@ -92,7 +92,7 @@ func TestServerProperties(t *testing.T) {
 		t.Errorf("%d partitions, %v absent, %v", len(b.Partitions), b.Absent, b.Notes)
 	}
 	text := string(b.AppendText(nil, &o, Style{Theme: render.NewTheme(false), Width: 100}))
-	for _, says := range []string{"they begin anew, empty: __consumer_offsets-1", "the broker does not look at it"} {
+	for _, says := range []string{"they start over, empty: __consumer_offsets-1", "the broker does not look at it"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("it does not say %q:\n%s", says, text)
 		}

@@ -95,7 +95,7 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		dst = appendItem(dst, reason(r), st.Width)
 	}
 	if n := len(b.Vanished); n > 0 {
-		text := fmt.Sprintf("%s with what goes of the metadata log: %s", render.Plural(int64(n), "topic vanishes",
+		text := fmt.Sprintf("%s with what is cut from the metadata log: %s", render.Plural(int64(n), "topic vanishes",
 			"topics vanish"), listed(b.Vanished))
 		if b.Voters > 1 {
 			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them",
@@ -121,8 +121,8 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 
 // fates are what becomes of partitions without a directory.
 var fates = map[broker.Fate]string{
-	broker.Emptied:   "begin anew, empty",
-	broker.Uncopied:  "begin anew, empty, unless this is a copy of only some partitions",
+	broker.Emptied:   "start over, empty",
+	broker.Uncopied:  "start over, empty, unless this is a copy of only some partitions",
 	broker.NotMade:   "are not made while a log directory is offline, which may have them",
 	broker.Refetched: "come again from their leaders, other brokers",
 	broker.New:       "are new: no checkpoint lists them yet",
@@ -224,7 +224,7 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 	case p.Stray != "":
 		return "it is set aside as -stray, where nobody reads it", p.Hidden()
 	case len(p.Lost.Ranges) > 0:
-		return fmt.Sprintf("%s, %s, are lost for ever; the log goes from %d to %d", render.Plural(p.Lost.Offsets(),
+		return fmt.Sprintf("%s, %s, are lost forever; the log then runs from %d to %d", render.Plural(p.Lost.Offsets(),
 			"offset",
 			"offsets"), ranges(p.Lost.Ranges),
 			p.Loaded.LogStart, p.LogEnd), true
@@ -232,7 +232,7 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 		return fmt.Sprintf("it is loaded, from %d to %d, and then retention deletes %s", p.Loaded.LogStart, p.LogEnd,
 			render.Plural(int64(len(p.Hazards)), "segment", "segments")), true
 	}
-	return fmt.Sprintf("nothing is lost; the log goes from %d to %d", p.Loaded.LogStart, p.LogEnd), false
+	return fmt.Sprintf("nothing is lost; the log then runs from %d to %d", p.Loaded.LogStart, p.LogEnd), false
 }
 
 // ranges lists ranges of offsets; those that follow on each other are one.
@@ -290,7 +290,7 @@ func why(p *broker.PartitionStart) []string {
 }
 
 func recoveredWhy(p *broker.PartitionStart, n int64) string {
-	text := render.Plural(n, "segment is", "segments are") + " read and indexed anew"
+	text := render.Plural(n, "segment is", "segments are") + " read and reindexed"
 	switch {
 	case p.Partition.IsClusterMetadata():
 		return text + ", as the metadata log is at every start"
@@ -340,7 +340,7 @@ func action(f *broker.FileChange, theme render.Theme) string {
 	case f.Action == broker.Keep && *f.After > *f.Before:
 		return "keep, and make room"
 	case f.Action == broker.Delete && f.RenamedTo != "":
-		return theme.Bad("delete") + " (.deleted at first, gone a minute later)"
+		return theme.Bad("delete") + " (.deleted at first, deleted a minute later)"
 	case f.Action == broker.Rename:
 		return "rename to " + render.Escaped(f.RenamedTo)
 	case f.Action == broker.Delete || f.Action == broker.Truncate:

@@ -98,7 +98,7 @@ func (r *Report) policyReason() string {
 	case l.Compact && !l.Delete:
 		return "cleanup.policy is compact: no limit of size or time"
 	case !r.Log.limited():
-		return "cleanup.policy is empty: kept for ever"
+		return "cleanup.policy is empty: kept forever"
 	case l.RetentionBytes >= 0:
 		return "size: within the limit; no limit of time"
 	}
@@ -122,12 +122,13 @@ func (r *Report) warn() {
 	if held := r.heldByWatermark(); len(held) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below "+
 			"the log end %d. "+
-			"--high-watermark end shows what goes when all replicas have caught up.", r.Log.HighWatermark, r.WatermarkSource,
+			"--high-watermark end shows what is deleted when all replicas have caught up.",
+			r.Log.HighWatermark, r.WatermarkSource,
 			segmentList(held), r.Log.EndOffset))
 	}
 	if r.StartSource == "checkpoint" && r.Log.StartOffset > r.Log.EndOffset {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d lies beyond the log end %d: a broker that "+
-			"starts deletes all segments and begins anew there.", r.Log.StartOffset, r.Log.EndOffset))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d is beyond the log end %d: a broker that "+
+			"starts deletes all segments and starts over there.", r.Log.StartOffset, r.Log.EndOffset))
 	}
 	r.warnOfTiers()
 }
@@ -188,7 +189,7 @@ func (r *Report) warnOfTiers() {
 	case r.Log.Limits.Tiered && r.Log.Limits.Copied != nil:
 		r.warnOfUncopied()
 	case r.Log.Limits.Tiered:
-		r.Warnings = append(r.Warnings, "Tiered storage is on: a local segment goes only after it was copied, and the "+
+		r.Warnings = append(r.Warnings, "Tiered storage is on: a local segment is deleted only after it was copied, and the "+
 			"total limits are kept in "+
 			"remote storage. Which segments have been copied is not to be seen here; of the closed ones it is assumed of all.")
 	case key.Bool() && r.Settings.ServerKnown && !r.Settings.RemoteSystem.Bool():

@@ -33,8 +33,8 @@ type Limits struct {
 	// ones.
 	RetentionMs    int64
 	RetentionBytes int64
-	// Tiered is set if segments are copied to remote storage: then a local segment goes only after it was copied, which
-	// is taken for granted of all but the active one if Copied is nil.
+	// Tiered is set if segments are copied to remote storage: then a local segment is deleted only after it was copied,
+	// which is taken for granted of all but the active one if Copied is nil.
 	Tiered bool
 	Copied *Copied
 	// Off is set if nobody applies the rules: the log is compacted, and log.cleaner.enable is false.

@@ -331,7 +331,7 @@ func TestTimesAreWhenSegmentsGo(t *testing.T) {
 			}
 			if v.AtMs == Never {
 				if rule := at(1 << 50); rule != Keep {
-					t.Fatalf("segment %d of %+v is to stay for ever and goes by %s", i, l, rule)
+					t.Fatalf("segment %d of %+v is to stay forever and goes by %s", i, l, rule)
 				}
 				continue
 			}

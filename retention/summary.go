@@ -98,7 +98,7 @@ func (r *Report) limitsText() string {
 	}
 	_, timeLimit := r.timeSetting()
 	_, sizeLimit := r.sizeSetting()
-	text := "for ever"
+	text := "forever"
 	if timeLimit.Int() >= 0 {
 		text = render.Duration(timeLimit.Int())
 	}
@@ -131,7 +131,7 @@ func (s *Summary) sorted() []*topicSum {
 // AppendText appends a line a topic, the sum of all, what retention has no hand in, and how full the disks are.
 func (s *Summary) AppendText(dst []byte, theme render.Theme, disks []Disk, width int) []byte {
 	table := render.NewColumns("nrrrrllw").Fit(theme, 2, render.Below, 1, 6)
-	table.Row("topic", "partitions", "segments", "size", "goes now", "next", "keeps", "why")
+	table.Row("topic", "partitions", "segments", "size", "deletable now", "next", "keeps", "why")
 	sum := topicSum{}
 	for _, t := range s.sorted() {
 		next := "-"
@@ -181,7 +181,7 @@ func (t *topicSum) remarks(theme render.Theme) string {
 		}
 		remarks = append(remarks, remark+" by "+render.Escaped(t.blocker))
 	case t.why == "":
-		remarks = append(remarks, "all goes now")
+		remarks = append(remarks, "all can be deleted now")
 	case t.freedSegments == 0 || t.nextMs == Never:
 		remarks = append(remarks, render.Escaped(t.why))
 	}
@@ -232,7 +232,7 @@ func Disks(set *logdir.Set) (disks []Disk, problems []logdir.Problem) {
 func (d *Disk) sentence() string {
 	text := render.Escaped(d.Name) + ": "
 	if d.RoomKnown {
-		text += fmt.Sprintf("%s of %s are free where it lies (%.1f%%)", render.Bytes(d.Room.Free), render.Bytes(d.Room.Size),
+		text += fmt.Sprintf("%s of %s are free on its disk (%.1f%%)", render.Bytes(d.Room.Free), render.Bytes(d.Room.Size),
 			100*float64(d.Room.Free)/float64(max(d.Room.Size, 1)))
 	} else {
 		text += "how much room there is is not known"

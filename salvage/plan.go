@@ -278,7 +278,7 @@ func (p *planner) leaveOut(q piece) error {
 			p.diverged, p.divergedAt = true, at
 		}
 	default:
-		l := lostOf(q, "its offsets do not agree with what stands around it")
+		l := lostOf(q, "its offsets do not agree with what is around it")
 		l.stray = q.src.rank < rankLeftover
 		p.odd = append(p.odd, l)
 	}
@@ -342,7 +342,7 @@ func (p *planner) gap(first, last int64, damages []damage, i int, compacted bool
 	} else if at := slices.IndexFunc(p.odd, func(o Lost) bool { return o.stray }); at >= 0 {
 		// What is out of place was here, most likely.
 		l, p.odd = p.odd[at], slices.Delete(p.odd, at, at+1)
-		l.Reason = fmt.Sprintf("the batch there says that it is %d–%d, with which what stands around it does not agree",
+		l.Reason = fmt.Sprintf("the batch there says that it is %d–%d, with which what is around it does not agree",
 			l.FirstOffset, l.LastOffset)
 		l.FirstOffset, l.LastOffset, l.Elsewhere = first, last, false
 	}

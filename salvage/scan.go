@@ -49,7 +49,7 @@ type piece struct {
 	epochs      [2]int32 // leader epochs of the first and the last batch, −1 for none
 	way         way
 	patch       []change // if fixed
-	// suspect: what stands around does not agree with the offsets.
+	// suspect: what is around does not agree with the offsets.
 	suspect bool
 	how     string // what was done about it, as a clause, unless it is as it is
 }

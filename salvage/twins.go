@@ -26,7 +26,7 @@ type twin struct {
 	gone    bool
 }
 
-// fit is how well offsets go with what stands around a batch in its file.
+// fit is how well offsets go with what is around a batch in its file.
 type fit int8
 
 const (
@@ -163,7 +163,7 @@ func anchorsOf(s *scan, twins map[int64]*twin) []piece {
 	return anchors
 }
 
-// around finds how both offsets fit to what stands around the batch in its file. Other bytes between have offsets, too.
+// around finds how both offsets fit to what is around the batch in its file. Other bytes between have offsets, too.
 func (t *twin) around(anchors []piece) {
 	after, before := t.src.base, t.src.limit
 	from, to := int64(0), int64(-1)

@@ -17,7 +17,7 @@ var checkOffsets = Check{
 	Codes: []Code{
 		{"batch-base-offset", Damage, "the base offset of a batch is wrong"},
 		{"batch-last-offset", Damage, "the last offset of a batch is wrong"},
-		{"batch-repeated", Damage, "a batch stands in the log twice"},
+		{"batch-repeated", Damage, "a batch is in the log twice"},
 		{"offset-order", Damage, "offsets go back"},
 		{"offset-overflow", Damage, "an offset is too far from its segment's base offset"},
 		{"offset-gap", Damage, "offsets are missing"},
@@ -434,7 +434,7 @@ func (o *offsetOrder) gap(want int64, b placed) {
 	if short != nil {
 		f.Place, f.Related = short.place(short.size, 0, 0, 0), append([]Place{b.place()}, short.witnesses...)
 		if short.cut {
-			f.Message += fmt.Sprintf("; the index of the segment goes on to offset %d", short.reached)
+			f.Message += fmt.Sprintf("; the index of the segment reaches offset %d", short.reached)
 		}
 	}
 	f.FirstOffset, f.LastOffset = want, b.base-1

@@ -181,7 +181,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	} else if unit := oddUnit(f.maxTimestamp); unit != "" {
 		timestampFinding(p, "timestamp-unit", f.maxOffset, f.maxTimestamp, "is a time of our days in "+unit)
 	} else if now := p.opts.Now.UnixMilli(); f.maxTimestamp > now {
-		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "lies in the future: until then no retention "+
+		timestampFinding(p, "timestamp-future", f.maxOffset, f.maxTimestamp, "is in the future: until then no retention "+
 			"by time deletes the segment or those after it")
 	}
 }

@@ -115,7 +115,7 @@ func (s *segment) endMissing(severity Severity) {
 	s.part.found(s, Finding{Code: "log-end-missing", Severity: severity, Place: s.place(s.size, 0, s.nextOffset,
 		s.reached),
 		Related: slices.Clone(s.witnesses), logPos: s.size,
-		Message: fmt.Sprintf("the log ends at offset %d, but its index goes on to offset %d: the end is lost", s.nextOffset,
+		Message: fmt.Sprintf("the log ends at offset %d, but its index reaches offset %d: the end is lost", s.nextOffset,
 			s.reached),
 		Evidence: []Evidence{{"last offset", itoa(s.reached), itoa(s.nextOffset - 1)}}})
 }

@@ -497,6 +497,6 @@ func (x *snapshotFollower) missing(end int64) {
 	x.p.found(nil, Finding{Code: "snapshot-missing", Place: names[0], Related: names[1:min(len(names), 1+maxRelated)],
 		Count: len(names), logPos: -1,
 		from: first, until: first + 1,
-		Message: "the log goes on here, but the state of its producers was not kept; a broker that needs it reads more of " +
-			"the log instead"})
+		Message: "the log continues here, but the state of its producers was not kept; a broker that needs it reads more " +
+			"of the log instead"})
 }

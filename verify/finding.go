@@ -56,7 +56,7 @@ type Evidence struct {
 
 // Finding is one contradiction, named once: what else follows from it is in Related.
 type Finding struct {
-	Code      string // kebab-case, stable for ever; see docs/findings.md
+	Code      string // kebab-case, stable forever; see docs/findings.md
 	Severity  Severity
 	Partition string // the name of its directory, or "" for what belongs to a log directory
 	Place

@@ -19,7 +19,7 @@ import (
 )
 
 // TestOracleVerdict damages log directories at random, lets the real loader load the partition, and holds the verdict
-// against what was gone before, what the start has taken, and whether look-ups are right afterwards.
+// against what was gone before, what the start has taken, and whether lookups are right afterwards.
 func TestOracleVerdict(t *testing.T) {
 	java := fixture.CompileJava(t, "../broker/oracle/Loads.java")
 	seed, _ := strconv.Atoi(os.Getenv("KSEG_ORACLE_SEED"))
@@ -63,7 +63,7 @@ func TestOracleVerdict(t *testing.T) {
 		case len(committed) > 0 && worst < Damage:
 			wrong = fmt.Sprint("committed batches are gone, and no damage: ", committed[:min(3, len(committed))])
 		case loaded && whole && len(taken) == 0 && !leavesNames(c.did) && worst == Damage && c.asGood(t):
-			wrong = "nothing is lost, look-ups are right, and damage"
+			wrong = "nothing is lost, lookups are right, and damage"
 		}
 		for _, lie := range newOutcome(t, c, out[i], taken).lies(heard) {
 			lies++
@@ -117,7 +117,7 @@ func (c *trial) logStart(t *testing.T) int64 {
 }
 
 // asGood reports whether what was loaded is as good as what was there before anything was done to it: all of its
-// bytes are batches in order, and look-ups through the indexes find them.
+// bytes are batches in order, and lookups through the indexes find them.
 func (c *trial) asGood(t *testing.T) bool {
 	logs, err := filepath.Glob(filepath.Join(c.dir, "*.log"))
 	if err != nil {
