@@ -92,7 +92,7 @@ oracle: ## compare with the real tools, run again (needs Java 17, and Maven or K
 	  mvn -q -B -f testdata/oracle/pom.xml dependency:copy-dependencies -DoutputDirectory="$(ORACLE_LIB)"; fi
 	KSEG_ORACLE_LIB="$(ORACLE_LIB)" $(GO) test -tags oracle -count=1 -run Oracle ./...
 
-bench: ## write docs/performance.md: kseg beside Kafka's own code (if KSEG_ORACLE_LIB is set) and a bare loop (minutes, 9 GiB of disk)
+bench: ## write docs/performance.md: kseg beside Kafka's own code (if KSEG_ORACLE_LIB is set), a bare loop, and how it grows (minutes, 9 GiB of disk)
 	$(GO) run ./internal/bench -md docs/performance.md
 
 microbench: ## run the benchmarks of the packages

@@ -172,10 +172,23 @@ func ComparePartitions(a, b *Partition) int {
 		strings.Compare(a.Name, b.Name))
 }
 
+// joined is the path of an entry of a directory; the end of longer if that is what it ends in, since of hundreds of
+// thousands of files names take most of the memory.
+func joined(dir, name, longer string) string {
+	if dir == "." || dir == "" {
+		return longer[len(longer)-len(name):]
+	}
+	if rest, ok := strings.CutSuffix(longer, string(filepath.Separator)+name); ok && strings.HasSuffix(rest, dir) {
+		return longer[len(rest)-len(dir):]
+	}
+	return filepath.Join(dir, name)
+}
+
 // list makes Files of the entries of a directory, in dump order, and collects the names of its directories.
 func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir) {
 	for _, e := range entries {
-		at, shown := filepath.Join(path, e.Name()), filepath.Join(display, e.Name())
+		at := filepath.Join(path, e.Name())
+		shown := joined(display, e.Name(), at)
 		info, err := entryInfo(path, e)
 		var own Usage
 		linked := false
@@ -196,7 +209,7 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		case info.IsDir():
 			dirs = append(dirs, subdir{e.Name(), own, linked})
 		default:
-			f := newFile(at, shown, filepath.Join(rel, e.Name()), info, o.opts.Gentle)
+			f := newFile(at, shown, joined(rel, e.Name(), shown), info, o.opts.Gentle)
 			f.own, f.Linked = own, linked
 			files = append(files, f)
 		}

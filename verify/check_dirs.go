@@ -212,15 +212,16 @@ func lookAtLogDir(l *logDir) {
 func lookForTwins(o *operands) {
 	first := map[state.TopicPartition][]*logdir.Partition{}
 	for _, l := range o.dirs {
-		for _, p := range l.partitions {
-			if p.alone != nil || !p.inUse() || !p.dir.Named || p.dir.IsClusterMetadata() {
+		for _, t := range l.turns {
+			p := t.dir
+			if t.alone || p.Suffix != "" || !p.Named || p.IsClusterMetadata() {
 				continue
 			}
-			key := p.topicPartition()
+			key := state.TopicPartition{Topic: p.Topic, Partition: p.Partition}
 			for _, twin := range first[key] {
-				if o.oneBroker(twin.Parent, p.dir.Parent) && knowsTopic(twin) == knowsTopic(p.dir) {
-					o.found(Finding{Code: "partition-twice", Partition: p.name, Place: inFile(p.dir.Rel, -1, -1),
-						Shown:   p.dir.Display,
+				if o.oneBroker(twin.Parent, p.Parent) && knowsTopic(twin) == knowsTopic(p) {
+					o.found(Finding{Code: "partition-twice", Partition: p.Name, Place: inFile(p.Rel, -1, -1),
+						Shown:   p.Display,
 						logPos:  -1,
 						Related: []Place{inFile(twin.Display, -1, -1)},
 						Message: fmt.Sprintf("the partition is in %s too; a broker with both does not start",
@@ -228,7 +229,7 @@ func lookForTwins(o *operands) {
 					break
 				}
 			}
-			first[key] = append(first[key], p.dir)
+			first[key] = append(first[key], p)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type dirState struct {
 	// spokenFor are lines of checkpoints that are named in a finding about a partition, spelled how many were looked for.
 	spokenFor map[lineOf]bool
 	spelled   int
+	ranks     map[string]int // the places of its files among each other; nil: not asked for yet
 }
 
 // lineOf is a line of a file.
@@ -32,7 +33,7 @@ func (d *driver) dirState(dir *logdir.LogDir) *dirState {
 	if s, ok := d.dirStates[dir]; ok {
 		return s
 	}
-	s := &dirState{Dir: state.ReadDir(dir)}
+	s := &dirState{Dir: d.starts.known.Of(dir)}
 	d.dirStates[dir] = s
 	for _, p := range dir.Partitions {
 		if p.Suffix != "" {

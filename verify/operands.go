@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"kseg/logdir"
 )
@@ -17,10 +18,10 @@ type operands struct {
 
 // logDir is a log directory, or, if dir is nil, a partition or file that was given alone.
 type logDir struct {
-	driver     *driver
-	dir        *logdir.LogDir
-	partitions []*partition
-	findings   []*Finding
+	driver   *driver
+	dir      *logdir.LogDir
+	turns    []*turn
+	findings []*Finding
 }
 
 func (d *driver) operands(set *logdir.Set) *operands {
@@ -30,24 +31,49 @@ func (d *driver) operands(set *logdir.Set) *operands {
 		switch {
 		case o.LogDir != nil:
 			for _, p := range o.LogDir.Partitions {
-				l.partitions = append(l.partitions, newPartition(d, p))
+				l.turns = append(l.turns, &turn{dir: p})
 			}
 		case o.Partition != nil:
-			l.partitions = append(l.partitions, newPartition(d, o.Partition))
+			l.turns = append(l.turns, &turn{dir: o.Partition})
 		case o.File != nil && o.Err == nil:
-			l.partitions = append(l.partitions, d.fileAlone(o.File))
+			p := d.fileAlone(o.File)
+			l.turns = append(l.turns, &turn{dir: p.dir, alone: true, pass: p})
 		}
 		all.dirs = append(all.dirs, l)
 	}
 	return all
 }
 
-func (o *operands) partitions() []*partition {
-	var all []*partition
+func (o *operands) turns() []*turn {
+	var all []*turn
 	for _, l := range o.dirs {
-		all = append(all, l.partitions...)
+		all = append(all, l.turns...)
 	}
 	return all
+}
+
+// turn is a partition whose pass begins when it is its turn, and is forgotten after it: there can be very many.
+type turn struct {
+	dir   *logdir.Partition
+	alone bool // only a file of it was given
+	mu    sync.Mutex
+	pass  *partition
+}
+
+// begin is the pass, which may be asked for by what reads ahead and by what takes the findings.
+func (t *turn) begin(d *driver) *partition {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pass == nil {
+		t.pass = newPartition(d, t.dir)
+	}
+	return t.pass
+}
+
+func (t *turn) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pass = nil
 }
 
 // found takes a finding about a log directory.

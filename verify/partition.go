@@ -45,10 +45,10 @@ type partition struct {
 	// compacted, even where a cleaner took whole batches of one record and left no other trace.
 	compacted bool
 	shutdown  shutdown
-	repeat    *repeat // nil: not looked for yet
-	ranks     map[string]int
-	root      string       // the operand that the files are relative to, as the user would name it
-	alone     *logdir.File // the file, if only that was given
+	repeat    *repeat        // nil: not looked for yet
+	ranks     map[string]int // nil: not asked for yet
+	root      string         // the operand that the files are relative to, as the user would name it
+	alone     *logdir.File   // the file, if only that was given
 
 	// What this look at the partition has read, for the summary.
 	counted  Summary
@@ -68,7 +68,7 @@ const (
 
 func newPartition(d *driver, dir *logdir.Partition) *partition {
 	p := &partition{driver: d, dir: dir, name: dir.Name, display: dir.Display,
-		worker: d.slowWorker, reader: d.slowWorker.reader, ranks: map[string]int{}, counts: map[fileCode]int{}}
+		worker: d.slowWorker, reader: d.slowWorker.reader, counts: map[fileCode]int{}}
 	p.root = dir.Display
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.root = dir.Parent.Display
@@ -81,20 +81,36 @@ func newPartition(d *driver, dir *logdir.Partition) *partition {
 // take begins a look at the partition as it was listed.
 func (p *partition) take(dir *logdir.Partition) {
 	p.dir, p.segments = dir, nil
-	clear(p.ranks)
+	p.ranks = nil
 	p.shutdown = howStopped(dir)
-	for i, f := range dir.Files {
-		p.ranks[f.Rel] = i + 1
-	}
-	if dir.Parent != nil {
-		for i, f := range dir.Parent.Files {
-			p.ranks[p.parentFile(f)] = len(dir.Files) + i + 1
-		}
-	}
 	for _, s := range dir.Segments {
 		p.segments = append(p.segments, &segment{part: p, dir: s, log: s.Log, base: s.Base, last: s.Next == nil,
 			walk: &walk.Log{File: s.Log, Base: s.Base}, firstOffset: -1, nextOffset: s.Base, maxTimestamp: -1, legacyOnly: true})
 	}
+}
+
+// rank is a file's place in the order of reports: those of the log directory come last.
+func (p *partition) rank(file string) int {
+	if p.ranks == nil {
+		p.ranks = map[string]int{}
+		for i, f := range p.dir.Files {
+			p.ranks[f.Rel] = i + 1
+		}
+	}
+	if rank, ok := p.ranks[file]; ok || p.dir.Parent == nil {
+		return rank
+	}
+	parent := p.driver.dirState(p.dir.Parent)
+	if parent.ranks == nil {
+		parent.ranks = map[string]int{}
+		for i, f := range p.dir.Parent.Files {
+			parent.ranks[p.parentFile(f)] = i + 1
+		}
+	}
+	if rank, ok := parent.ranks[file]; ok {
+		return len(p.dir.Files) + rank
+	}
+	return 0
 }
 
 // howStopped reads the clean-shutdown marker, which says nothing about the metadata log.
@@ -210,7 +226,7 @@ func (p *partition) found(seg *segment, f Finding) *Finding {
 	if seg != nil {
 		f.base = seg.base
 	}
-	f.rank = p.ranks[f.File]
+	f.rank = p.rank(f.File)
 	p.driver.fill(&f)
 	f.Shown = filepath.Join(p.root, f.File)
 	if f.Next == "" {

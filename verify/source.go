@@ -10,16 +10,17 @@ import (
 )
 
 // walker starts to go through the partitions, each of which is listed when the workers are about to come to it.
-func (d *driver) walker(ctx context.Context, partitions []*partition, jobs int) *walk.Walker[looked] {
-	return walk.Start(ctx, d.logs(partitions), walk.Options{Jobs: jobs, RunBytes: d.opts.run},
+func (d *driver) walker(ctx context.Context, turns []*turn, jobs int) *walk.Walker[looked] {
+	return walk.Start(ctx, d.logs(turns), walk.Options{Jobs: jobs, RunBytes: d.opts.run},
 		func(gate format.Gate) walk.Look[looked] {
 			return newWorker(d.opts, d.checks, gate).look
 		})
 }
 
-func (d *driver) logs(partitions []*partition) iter.Seq[*walk.Log] {
+func (d *driver) logs(turns []*turn) iter.Seq[*walk.Log] {
 	return func(yield func(*walk.Log) bool) {
-		for _, p := range partitions {
+		for _, t := range turns {
+			p := t.begin(d)
 			if !yield(p.opens) {
 				return
 			}

@@ -153,6 +153,8 @@ type driver struct {
 	starts     starts
 	damaged    []string // what damage was found in, as the user would name it
 	copies     map[*logdir.LogDir]*copyOf
+	// The groups of the checks that are run on partitions, and on log directories.
+	ofPartitions, ofDirs []string
 }
 
 // Run checks everything in the set. The error is for a run that was cut short, by the context or by Emit; what could
@@ -168,12 +170,16 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 	for _, code := range Codes() {
 		d.severities[code.Name] = code.Severity
 	}
+	d.ofPartitions = groupsOf(d.checks, func(c *Check) bool {
+		return c.Batch != nil || c.Follow != nil || c.Partition != nil
+	})
+	d.ofDirs = groupsOf(d.checks, func(c *Check) bool { return c.LogDir != nil })
 	d.slowWorker = newWorker(&opts, d.checks, nil)
 	for _, problem := range set.Problems {
 		d.notRead(problem)
 	}
 	all := d.operands(set)
-	src := d.walker(ctx, all.partitions(), opts.Jobs)
+	src := d.walker(ctx, all.turns(), opts.Jobs)
 	defer src.Close()
 	d.lap()
 	d.took = Times{}
@@ -187,10 +193,11 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 // runAll goes through the operands in order.
 func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 	for _, l := range all.dirs {
-		for _, p := range l.partitions {
-			if err := d.partition(p, src); err != nil {
+		for _, t := range l.turns {
+			if err := d.partition(t.begin(d), src); err != nil {
 				return err
 			}
+			t.end()
 		}
 		if l.dir == nil {
 			continue
@@ -204,7 +211,7 @@ func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 				d.timed(c.Group, func() { d.guarded(l.dir.Display, func() { c.LogDir(l) }) })
 			}
 		}
-		d.groups("", l.dir.Display, func(c *Check) bool { return c.LogDir != nil })
+		d.groups("", l.dir.Display, d.ofDirs)
 		if err := d.emitAll(foldRepeated(l.findings)); err != nil {
 			return err
 		}
@@ -247,7 +254,7 @@ func (d *driver) partition(p *partition, src *walk.Walker[looked]) error {
 			d.named[f.Shown] = true
 		}
 	}
-	d.groups(p.name, p.dir.Display, func(c *Check) bool { return c.Batch != nil || c.Follow != nil || c.Partition != nil })
+	d.groups(p.name, p.dir.Display, d.ofPartitions)
 	return d.emitAll(found)
 }
 
@@ -270,14 +277,18 @@ func (d *driver) lap() Times {
 // timed runs what is looked at for a group, and counts how long that takes.
 func (d *driver) timed(group string, look func()) { d.took.during(d.opts.Clock, group, look) }
 
-// groups notes the groups of those checks that were run.
-func (d *driver) groups(partition, place string, ran func(*Check) bool) {
-	var groups []string
-	for _, c := range d.checks {
-		if ran(c) && !slices.Contains(groups, c.Group) {
+// groupsOf are the groups of those checks that are run.
+func groupsOf(checks []*Check, run func(*Check) bool) (groups []string) {
+	for _, c := range checks {
+		if run(c) && !slices.Contains(groups, c.Group) {
 			groups = append(groups, c.Group)
 		}
 	}
+	return groups
+}
+
+// groups notes the groups of the checks that were run.
+func (d *driver) groups(partition, place string, groups []string) {
 	if len(groups) > 0 {
 		d.summary.Groups = append(d.summary.Groups, PartitionGroups{partition, place, groups, d.lap()})
 		d.took = Times{}

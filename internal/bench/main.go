@@ -45,10 +45,11 @@ func main() {
 	mib := flag.Int64("mb", 64, "size of the segment of each shape, in MiB")
 	most := flag.Int64("most", 4096, "size of the largest log, in MiB")
 	runs := flag.Int("runs", 3, "runs of each command; the best counts")
+	only := flag.String("only", "", "nothing but the growth with things whose `name` contains this: partitions, keys ...")
 	md := flag.String("md", "", "write the page to this file instead of stdout")
 	flag.Parse()
 	b := &bench{mib: *mib, runs: *runs, lib: os.Getenv("KSEG_ORACLE_LIB")}
-	err := b.run(*most)
+	err := b.run(*most, *only)
 	switch {
 	case err != nil:
 	case *md == "":
@@ -62,7 +63,7 @@ func main() {
 	}
 }
 
-func (b *bench) run(most int64) (err error) {
+func (b *bench) run(most int64, only string) (err error) {
 	if b.tmp, err = os.MkdirTemp("", "kseg-bench"); err != nil {
 		return err
 	}
@@ -71,7 +72,12 @@ func (b *bench) run(most int64) (err error) {
 	if out, err := exec.Command("go", "build", "-trimpath", "-o", b.kseg, "kseg").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	for _, part := range []func() error{b.head, b.besideKafka, b.verbs, func() error { return b.growth(most) }} {
+	parts := []func() error{b.head, b.besideKafka, b.verbs, func() error { return b.growth(most) },
+		func() error { return b.things("") }}
+	if only != "" {
+		parts = []func() error{func() error { return b.things(only) }}
+	}
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}
