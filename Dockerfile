@@ -5,10 +5,12 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X kseg/cmd.version=${VERSION}" -o /kseg .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X kseg/cmd.version=${VERSION}" -o /kseg . && mkdir /empty
 
 FROM scratch
 COPY --from=build /kseg /kseg
+# Archives that are compressed or on stdin are unpacked here; mount something larger for large ones.
+COPY --from=build --chown=65532:65532 /empty /tmp
 # Not root: mount log directories that this user can read, or run with --user.
 USER 65532:65532
 ENTRYPOINT ["/kseg"]

@@ -84,7 +84,7 @@ func diff(got, want string) string {
 }
 
 // TestDumpOfRealFiles holds `kseg dump` to the real tool's stdout, byte for byte, and under --kafka-compat to its
-// stderr, forevery healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
+// stderr, for every healthy file of every version. Where the real tool dies, its stdout is a prefix of ours.
 func TestDumpOfRealFiles(t *testing.T) {
 	kinds := frozen
 	if testing.Short() {

@@ -153,7 +153,7 @@ func (e *explainer) wantedLeaf(l *format.Leaf) bool {
 	return l.Entry <= 0 && (l.Entry == 0 || l.Role == format.RoleField || l.Start == 0)
 }
 
-// entryAt is the entry that holds the byte, −1 if none does. It is asked forevery leaf, so the answer is kept.
+// entryAt is the entry that holds the byte, −1 if none does. It is asked for every leaf, so the answer is kept.
 func (e *explainer) entryAt(position int64) int64 {
 	if e.scene.entryAt == nil {
 		entry := int64(-1)

@@ -45,7 +45,7 @@ type KindInfo struct {
 	Title string // for sentences: "time index"
 }
 
-// Kinds has one line forevery kind of file; a kind's place in the table is its value, and its rank in a dump.
+// Kinds has one line for every kind of file; a kind's place in the table is its value, and its rank in a dump.
 var Kinds = []KindInfo{
 	{KindUnknown, "unknown", "", "", InPartition | InLogDir, "unknown file"},
 	{KindLog, "log", "log", "", InPartition, "segment"},

@@ -173,7 +173,7 @@ func (r *RecordReader) PlainErr() bool { return r.compressed && !r.codecFailed }
 func (r *RecordReader) Plain() []byte { return r.buf }
 
 // OffsetShift is what a wrapper of magic 1 adds to the offsets of the messages inside: its own offset minus the last of
-// theirs. It is 0 foreverything else.
+// theirs. It is 0 for everything else.
 func (r *RecordReader) OffsetShift() int64 { return r.shift }
 
 // Err is what stopped Next early: an *Error. Positions are as in Record.Pos, those of codec failures in the file.

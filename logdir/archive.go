@@ -128,7 +128,8 @@ func openArchive(root string, file *os.File) (*archive, error) {
 	}
 	spool, err := unnamedFile()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("an archive that is compressed or on stdin is first brought into a temporary file, and there "+
+			"can be none in %s (%w): set TMPDIR to a directory with room for it", os.TempDir(), bareError(err))
 	}
 	_, copyErr := io.Copy(spool, in)
 	a, err := listArchive(root, spool)

@@ -43,7 +43,7 @@ func (g *Gentle) pay(n int) {
 }
 
 // Prepare brings a part of the bytes that View gave into memory with one call to the kernel, which is several times
-// cheaper than a page fault forevery few pages. Call it once for each window of, say, 1 MiB before reading it; Gentle
+// cheaper than a page fault for every few pages. Call it once for each window of, say, 1 MiB before reading it; Gentle
 // waits here. A copy of them needs no preparation, and gets none.
 func (f *File) Prepare(window []byte) {
 	if f.gentle != nil && !eager {

@@ -65,7 +65,7 @@ type mapping struct {
 	path    string  // by which it was opened
 	dataEnd int64   // from here on the file is a hole
 	refs    int
-	// resident has a byte forevery page under Gentle: bit 0 is set if the page was cached before this program came.
+	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
 	resident []byte
 }
 

@@ -97,7 +97,7 @@ func drawSegment(t *rapid.T) (*Segment, []format.BatchRef) {
 	return NewSegment(base, log, index, nil, false, 1<<20), batches
 }
 
-// TestLookupIsLinearScan: forevery offset the search finds the batch that a scan of the whole log finds, and its steps
+// TestLookupIsLinearScan: for every offset the search finds the batch that a scan of the whole log finds, and its steps
 // add up.
 func TestLookupIsLinearScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,6 @@
 // Package lookup replays how a broker finds an offset or a timestamp in a partition (LocalLog.read, UnifiedLog's search
 // by timestamp, LogSegment.translateOffset and findOffsetByTimestamp of 4.4.0), keeps every step, and measures what the
-// search costs: for one target, forevery offset of a segment at once, and for indexes of another density.
+// search costs: for one target, for every offset of a segment at once, and for indexes of another density.
 //
 // A search has three phases, each with its own type here:
 //

@@ -139,7 +139,7 @@ type Sweep struct {
 
 // Sweep looks up every offset from the segment's base offset to last. It takes time linear in batches and entries: all
 // offsets between two index entries start from the same position, so that one walk answers them all. on, if not nil, is
-// called forevery run of neighbouring offsets that cost the same, in order.
+// called for every run of neighbouring offsets that cost the same, in order.
 func (s *Segment) Sweep(last int64, batches int64, on func(first, last, bytesScanned int64)) Sweep {
 	var bytes, hops histogram
 	out := Sweep{WorstOffset: -1, WorstLast: -1, FirstProblem: -1}

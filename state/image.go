@@ -1,6 +1,6 @@
 // Package state folds logs of changes to what holds at their end.
 //
-// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record forevery topic, partition,
+// The cluster's metadata is such a log (KIP-500): __cluster_metadata-0 holds a record for every topic, partition,
 // broker and setting that was created, changed or removed, and snapshots (N-E.checkpoint) of what all records below
 // offset N amount to. ReadImage folds the newest complete snapshot and the records after it into an Image, FoldImage
 // those up to any offset; Settings answers from it what a topic's setting is worth for a broker, and who set it.
