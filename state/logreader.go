@@ -165,7 +165,13 @@ func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch
 	if b.Valid() && b.LastOffset < r.known.Start {
 		return
 	}
-	gap := b.Pos > 0 && r.holes.gap(b)
+	if b.Valid() && r.holes.gap(b) && (b.Pos > 0 || b.BaseOffset != f.Name.Base) {
+		// Either batches are missing in the middle of the file, or it is this offset that is wrong.
+		r.problem(fmt.Errorf("%s: offset %d follows at byte %d where %d should; its records are left out", f.Display,
+			b.BaseOffset, b.Pos, r.holes.Next))
+		r.holes.damaged = true
+		return
+	}
 	if !r.holes.Batch(b) {
 		r.problem(fmt.Errorf("%s: the batch at byte %d has a wrong checksum; its records are left out", f.Display, b.Pos))
 		return
@@ -173,9 +179,6 @@ func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch
 	if !r.wants(b.BaseOffset) {
 		r.done = true
 		return
-	}
-	if gap {
-		r.lose(b.BaseOffset, b.LastOffset) // either batches are missing in the middle of the file, or it is this offset
 	}
 	rec := &r.record
 	for r.records.Reset(b); r.records.Next(rec); {

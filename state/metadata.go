@@ -280,6 +280,10 @@ func (r *imageReader) fold(f *logdir.File) bool {
 		}
 		if next >= 0 && b.BaseOffset != next {
 			r.problemf("%s: offset %d follows at byte %d where %d should", f.Name.Raw, b.BaseOffset, b.Pos, next)
+			if b.BaseOffset > next && !r.damaged { // batches are missing, or it is this offset that is wrong
+				r.damaged = true
+				return true
+			}
 		}
 		if base >= 0 {
 			next = b.NextOffset()

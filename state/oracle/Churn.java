@@ -285,6 +285,12 @@ final class Churn {
         }
     }
 
+    /** Who lists groups asks all brokers that are unfenced, and the second cannot answer. */
+    void fence() throws Exception {
+        if (epoch >= 0) beat(true, false);
+        while (admin.describeCluster().nodes().get().size() > 1) Thread.sleep(100);
+    }
+
     private void beat(boolean fence, boolean shutDown) throws Exception {
         BrokerHeartbeatRequestData d = new BrokerHeartbeatRequestData().setBrokerId(2).setBrokerEpoch(epoch).setCurrentMetadataOffset(admin.describeMetadataQuorum().quorumInfo().get().highWatermark()).setWantFence(fence).setWantShutDown(shutDown);
         BrokerHeartbeatResponseData r = new BrokerHeartbeatResponseData(send(ApiKeys.BROKER_HEARTBEAT, d), ApiKeys.BROKER_HEARTBEAT.latestVersion());

@@ -104,6 +104,7 @@ public final class Cluster {
                 for (int round = 0; round < 3; round++) {
                     churn.run(Integer.parseInt(a[3]));
                     if (round == 2) break;
+                    churn.fence();
                     Map<String, Object> said = ask(quick);
                     TopicPartition offsets = new TopicPartition("__consumer_offsets", 0);
                     said.put("offsets_end", admin.listOffsets(Map.of(offsets, OffsetSpec.latest())).partitionResult(offsets).get().offset());
@@ -396,7 +397,7 @@ public final class Cluster {
             return b.append('}').toString();
         }
         if (o instanceof Collection<?> c) return "[" + String.join(",", c.stream().map(Cluster::json).toList()) + "]";
-        if (o == null || o instanceof Number) return String.valueOf(o);
+        if (o == null || o instanceof Number || o instanceof Boolean) return String.valueOf(o);
         return '"' + o.toString().replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
 }
