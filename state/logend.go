@@ -6,7 +6,6 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
-	"kseg/walk"
 )
 
 // LogBounds are the offsets between which a partition can be read.
@@ -18,32 +17,22 @@ type LogBounds struct {
 // Bounds reads where a partition begins and ends. Only the last segment is looked into, from where its index leads.
 // known is false if there is no segment. dir may be nil.
 func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) {
-	logs := logsOf(p.All())
-	if len(logs) == 0 {
+	segments := Segments(p)
+	if len(segments) == 0 {
 		return b, false, nil
 	}
-	b.Start = logs[0].Name.Base
+	b.Start = segments[0].Base
 	if offset, ok := dir.Offset(format.KindLogStartOffsetCheckpoint, TopicPartition{p.Topic,
 		p.PartitionDir.Partition}); ok {
 		b.Start = max(b.Start, offset)
 	}
-	last := logs[len(logs)-1]
-	b.End, err = segmentEnd(last)
-	b.End = max(b.End, b.Start)
+	last := segments[len(segments)-1]
+	b.End = max(b.Start, last.Base)
+	err = ReadBatches(context.Background(), last, math.MaxInt64, nil, func(batch *format.Batch, _ *format.Hole) bool {
+		if batch != nil {
+			b.End = max(b.End, batch.NextOffset())
+		}
+		return true
+	})
 	return b, true, err
-}
-
-// segmentEnd is the offset after the last batch of a segment.
-func segmentEnd(f *logdir.File) (int64, error) {
-	log := &walk.Log{File: f, Base: f.Name.Base}
-	end, err := log.Base, seek(log, f.Sibling(format.KindOffsetIndex), math.MaxInt64)
-	if err == nil {
-		err = walk.Read(context.Background(), log, nil, func(b *format.Batch, _ *format.Hole) bool {
-			if b != nil {
-				end = max(end, b.NextOffset())
-			}
-			return true
-		})
-	}
-	return end, err
 }

@@ -19,7 +19,7 @@ import (
 	"kseg/state"
 )
 
-const oraclePort = 35092
+const oraclePort = 25192
 
 // judged are the reports on a log directory, as if two minutes from now.
 func judged(t *testing.T, dir string) (*Judge, []*Report) {
@@ -74,6 +74,13 @@ func described(j *Judge, reports []*Report) string {
 // when it runs again. Then its coordinator loses its state: what hangs must be what kafka-transactions.sh finds, and
 // the printed commands must end it.
 func TestOracleBroker(t *testing.T) {
+	for version := 1; version <= 2; version++ { // 2 is KIP-890's
+		t.Run(fmt.Sprintf("transaction.version=%d", version), func(t *testing.T) { checkBroker(t, version) })
+	}
+}
+
+func checkBroker(t *testing.T, version int) {
+	t.Helper()
 	java, client := fixture.CompileJava(t, fixture.LoggerSource(t)), fixture.CompileJava(t,
 		filepath.Join("oracle", "Transactions.java"))
 	data := filepath.Join(t.TempDir(), "data")
@@ -93,7 +100,7 @@ func TestOracleBroker(t *testing.T) {
 	}
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
-	run(syscall.SIGTERM, func() { client.Run(t, nil, "Transactions", "fill", server, fmt.Sprint(seed)) })
+	run(syscall.SIGTERM, func() { client.Run(t, nil, "Transactions", "fill", server, fmt.Sprint(seed), fmt.Sprint(version)) })
 
 	j, reports := judged(t, data)
 	open := 0

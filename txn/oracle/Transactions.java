@@ -7,20 +7,22 @@ import java.util.Random;
 import java.util.TreeMap;
 
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.FeatureUpdate;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** "fill SERVER SEED" makes topics and transactions, some of which stay open; "describe SERVER" prints what a broker knows of them. */
+/** "fill SERVER SEED VERSION" sets transaction.version, and makes topics and transactions, some of which stay open; "describe SERVER" prints what a broker knows of them. */
 public final class Transactions {
     public static void main(String[] args) throws Exception {
         if (args[0].equals("fill")) {
-            fill(args[1], new Random(Long.parseLong(args[2])));
+            fill(args[1], new Random(Long.parseLong(args[2])), Short.parseShort(args[3]));
         } else {
             describe(args[1]);
         }
@@ -34,8 +36,13 @@ public final class Transactions {
         return p;
     }
 
-    private static void fill(String server, Random random) throws Exception {
+    private static void fill(String server, Random random, short version) throws Exception {
         try (Admin admin = Admin.create(server(server))) {
+            var now = admin.describeFeatures().featureMetadata().get().finalizedFeatures().get("transaction.version");
+            if (now == null || now.maxVersionLevel() != version) {
+                admin.updateFeatures(Map.of("transaction.version", new FeatureUpdate(version, now == null ? FeatureUpdate.UpgradeType.UPGRADE
+                    : FeatureUpdate.UpgradeType.SAFE_DOWNGRADE)), new UpdateFeaturesOptions()).all().get();
+            }
             List<NewTopic> topics = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 topics.add(new NewTopic("t" + i, 2, (short) 1).configs(Map.of("internal.segment.bytes", "3000")));
@@ -48,6 +55,13 @@ public final class Transactions {
             p.put("transaction.timeout.ms", String.valueOf(600_000 + i));
             KafkaProducer<String, String> producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer());
             producer.initTransactions();
+            for (int fenced = random.nextInt(3); fenced > 0 && i % 4 > 1; fenced--) { // the next one aborts what this one has open
+                producer.beginTransaction();
+                for (int k = 1 + random.nextInt(3); k > 0; k--) producer.send(new ProducerRecord<>("t" + random.nextInt(4), random.nextInt(2), "f", "fenced"));
+                producer.flush();
+                producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer());
+                producer.initTransactions();
+            }
             int transactions = i == 0 ? 0 : 1 + random.nextInt(4);
             for (int n = 0; n < transactions; n++) {
                 producer.beginTransaction();
