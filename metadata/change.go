@@ -185,18 +185,23 @@ func (d *Diff) AppendJSON(dst []byte) []byte {
 		o.Str("change", verb(c))
 		o.Str("type", string(c.Kind))
 		o.Str("name", thingOf(c).Title())
-		o.OpenArray("fields")
-		for _, f := range delta(c) {
-			o.Open("")
-			o.Str("name", f.name)
-			appendValue(&o, "before", f.before)
-			appendValue(&o, "after", f.after)
-			o.Close()
-		}
-		o.CloseArray()
+		appendDelta(&o, c, "before", "after")
 		dst = o.Line()
 	}
 	return dst
+}
+
+// appendDelta appends what a change does to the fields of a thing.
+func appendDelta(o *render.Obj, c state.Change, before, after string) {
+	o.OpenArray("fields")
+	for _, f := range delta(c) {
+		o.Open("")
+		o.Str("name", f.name)
+		appendValue(o, before, f.before)
+		appendValue(o, after, f.after)
+		o.Close()
+	}
+	o.CloseArray()
 }
 
 // Table has a row a field that changed.
@@ -324,15 +329,7 @@ func AppendCheckJSON(dst []byte, checks []Check) []byte {
 			o.Str("name", thingOf(d).Title())
 			o.Str("what", map[string]string{"added": "only_in_snapshot", "removed": "only_in_log",
 				"changed": "other_values"}[verb(d)])
-			o.OpenArray("fields")
-			for _, f := range delta(d) {
-				o.Open("")
-				o.Str("name", f.name)
-				appendValue(&o, "log", f.before)
-				appendValue(&o, "snapshot", f.after)
-				o.Close()
-			}
-			o.CloseArray()
+			appendDelta(&o, d, "log", "snapshot")
 			o.Close()
 		}
 		o.CloseArray()
