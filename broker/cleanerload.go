@@ -100,8 +100,8 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 // cutsOfClosed are the cuts of segments that the cleaner may come to. No log is read of which recovery comes to the
 // active segment alone.
 func cutsOfClosed(p *logdir.Partition, opts LoadOptions, segments []*segment) ([]Cut, error) {
-	last := len(segments) - 1
-	if state.FloorSegment(len(segments), segmentLog(segments).Base, opts.RecoveryPoint) >= last {
+	log, last := producerLog(segments), len(segments)-1
+	if log.Floor(opts.RecoveryPoint) >= last {
 		return nil, nil
 	}
 	opts.Clean = false

@@ -178,7 +178,7 @@ func (l *loader) load() error {
 		l.logStart = l.opts.LogStart
 	}
 	l.epochs.cutStart(l.opts.LogStart)
-	log := segmentLog(l.segments)
+	log := producerLog(l.segments)
 	if err := l.list(l.producers); err != nil {
 		return err
 	}
@@ -386,7 +386,7 @@ func (l *loader) insane(s *segment, noTimes bool) (bool, error) {
 func (l *loader) recoverSegment(s *segment) (int64, error) {
 	p, err := l.newProducers()
 	if err == nil {
-		err = p.Rebuild(segmentLog(l.segments), l.opts.LogStart, s.base, false)
+		err = p.Rebuild(producerLog(l.segments), l.opts.LogStart, s.base, false)
 	}
 	if err != nil {
 		return 0, err

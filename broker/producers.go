@@ -41,20 +41,20 @@ func (l *loader) list(m *state.ProducerManager) error {
 	return nil
 }
 
-// segmentLog are segments as producers are replayed from them.
-type segmentLog []*segment
+// producerLog are segments as producers are replayed from them.
+func producerLog(segments []*segment) state.ProducerLog {
+	log := state.ProducerLog{Len: len(segments), Base: func(i int) int64 { return segments[i].base }}
+	log.Replay = func(i int, from, end int64, fn func(*format.Batch) error) error {
+		return segments[i].replay(from, end, i == log.Floor(end), fn)
+	}
+	return log
+}
 
-// Len is the number of segments.
-func (l segmentLog) Len() int { return len(l) }
-
-// Base is the base offset of a segment.
-func (l segmentLog) Base(i int) int64 { return l[i].base }
-
-// Replay goes through the batches of a segment as UnifiedLog.rebuildProducerState reads them: by their lengths alone.
-func (l segmentLog) Replay(i int, from, end int64, fn func(*format.Batch) error) error {
-	s := l[i]
+// replay goes through the batches of a segment as UnifiedLog.rebuildProducerState reads them, by their lengths alone;
+// of the last one up to the end.
+func (s *segment) replay(from, end int64, last bool, fn func(*format.Batch) error) error {
 	size := s.log.size
-	if i == state.FloorSegment(l.Len(), l.Base, end) {
+	if last {
 		pos, found, err := s.translate(end)
 		if err != nil {
 			return err
@@ -87,8 +87,8 @@ func between(segments []*segment, from, end int64) []*segment {
 	if from == end {
 		return nil
 	}
-	log := segmentLog(segments)
-	first := state.FloorSegment(log.Len(), log.Base, from)
+	log := producerLog(segments)
+	first := log.Floor(from)
 	last := first
 	for last < len(segments) && segments[last].base < end {
 		last++
@@ -98,8 +98,8 @@ func between(segments []*segment, from, end int64) []*segment {
 
 // floor is the segment with the greatest base offset at or below the offset, nil if there is none.
 func floor(segments []*segment, offset int64) *segment {
-	log := segmentLog(segments)
-	if i := state.FloorSegment(log.Len(), log.Base, offset); i < len(segments) && segments[i].base <= offset {
+	log := producerLog(segments)
+	if i := log.Floor(offset); i < len(segments) && segments[i].base <= offset {
 		return segments[i]
 	}
 	return nil

@@ -237,6 +237,9 @@ func (m *metadataRun) show() error {
 		m.note(fmt.Sprintf("%s ends at offset %d, before --at %d: this is how it ends", source.Display, image.EndOffset,
 			at.Offset))
 	}
+	for _, text := range r.Leftovers() {
+		m.note(text)
+	}
 	lost := m.damage(image.Problems, image.Lost, image.Newer)
 	if m.o.filter.Narrow() && r.Empty() {
 		return errors.Join(m.incomplete, fmt.Errorf("the image has nothing that fits the filters: %w", logdir.ErrNothing))

@@ -30,6 +30,17 @@ func (r *Report) things(kind state.ThingKind) []state.Thing {
 	return list
 }
 
+// Leftovers say which settings are of topics that were deleted.
+func (r *Report) Leftovers() (out []string) {
+	for _, t := range r.Image.Things(state.ConfigThing) {
+		if c := t.(*state.Config); c.Leftover && r.Filter.shows(t, state.ConfigThing) {
+			out = append(out, c.Title()+" was set for a topic of that name that was deleted: a broker that starts now takes "+
+				"it for the new one, and one that ran all the time does not")
+		}
+	}
+	return out
+}
+
 // Unsure reports whether records were lost, so that what is shown may not be what was.
 func (r *Report) Unsure() bool { return len(r.Image.Lost) > 0 }
 

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -68,39 +69,31 @@ func (h *producerHistory) before(seg *logdir.Segment, interval int64) *Recovery 
 		return nil
 	}
 	n := sort.Search(len(h.segments), func(i int) bool { return h.segments[i].Base >= seg.Base })
-	_ = m.Rebuild(earlier{h, n}, h.logStart, seg.Base, false) // nothing ends it
+	_ = m.Rebuild(h.earlier(n), h.logStart, seg.Base, false) // nothing ends it
 	return x
 }
 
-// earlier are the first n segments of the partition.
-type earlier struct {
-	*producerHistory
-	n int
-}
-
-// Len is the number of segments.
-func (e earlier) Len() int { return e.n }
-
-// Base is the base offset of a segment.
-func (e earlier) Base(i int) int64 { return e.segments[i].Base }
-
-// Replay goes through a segment by the lengths of batches alone, whose checksums are of no interest there.
-func (e earlier) Replay(i int, from, end int64, fn func(*format.Batch) error) error {
-	log := &walk.Log{File: e.segments[i].Log, Base: e.Base(i), Stop: func(b *format.Batch, hole *format.Hole) bool {
-		return hole != nil && hole.Kind != format.Unreadable || b != nil && b.BaseOffset >= end
-	}}
-	reached := false
-	err := walk.Batches(e.ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1, Trust: format.TrustBlindly},
-		func(_ *walk.Stretch, b *format.Batch) error {
-			if reached = reached || b.LastOffset >= from; reached {
+// earlier are the first n segments of the partition. They are gone through by the lengths of batches alone, whose
+// checksums are of no interest there.
+func (h *producerHistory) earlier(n int) state.ProducerLog {
+	base := func(i int) int64 { return h.segments[i].Base }
+	return state.ProducerLog{Len: n, Base: base, Replay: func(i int, from, end int64, fn func(*format.Batch) error) error {
+		log := &walk.Log{File: h.segments[i].Log, Base: base(i), Stop: func(b *format.Batch, hole *format.Hole) bool {
+			return hole != nil && hole.Kind != format.Unreadable || b != nil && b.BaseOffset >= end
+		}}
+		err := walk.Batches(h.ctx, slices.Values([]*walk.Log{log}), walk.Options{Jobs: 1, Trust: format.TrustBlindly},
+			func(_ *walk.Stretch, b *format.Batch) error {
+				if b.LastOffset < from {
+					return nil
+				}
+				from = math.MinInt64 // from here on all count
 				return fn(b)
-			}
-			return nil
-		}, func(_ *walk.Stretch, hole *format.Hole) error { return hole.Err })
-	if err != nil {
-		e.notDone(err.Error())
-	}
-	return nil
+			}, func(_ *walk.Stretch, hole *format.Hole) error { return hole.Err })
+		if err != nil {
+			h.notDone(err.Error())
+		}
+		return nil
+	}}
 }
 
 // after remembers the state after a segment, if recovery has kept all of it.

@@ -89,12 +89,20 @@ func (c *oracleCluster) image(t *testing.T, before *int64) *Image {
 func (c *oracleCluster) groups(t *testing.T, o OffsetsOptions) ([]*Group, []*ShareState) {
 	t.Helper()
 	offsets := FoldOffsets(openPartition(t, filepath.Join(c.data, "__consumer_offsets-0")), o)
-	shares := FoldShareState(openPartition(t, filepath.Join(c.data, "__share_group_state-0")), OffsetsOptions{})
+	shares := &ShareLog{}
+	if dir := filepath.Join(c.data, "__share_group_state-0"); fileThere(dir) {
+		shares = FoldShareState(openPartition(t, dir), OffsetsOptions{})
+	}
 	groups := offsets.Groups()
 	if len(offsets.Problems)+len(offsets.Lost)+len(shares.Lost) > 0 {
 		t.Errorf("problems %v, lost %v %v", offsets.Problems, offsets.Lost, shares.Lost)
 	}
 	return groups, shares.States()
+}
+
+func fileThere(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // TestOracleState lets a real broker make groups of all kinds, transactions, topics, settings and users, and kills it.
@@ -139,7 +147,14 @@ func TestOracleChurn(t *testing.T) {
 	between := c.run(t, c.properties, "churn", fmt.Sprint(seed), "60")
 	for _, want := range between {
 		want.Tokens = nil
-		compareImage(t, c.image(t, &want.MetadataEnd), want)
+		im := c.image(t, &want.MetadataEnd)
+		for _, thing := range im.Things(ConfigThing) {
+			if config := thing.(*Config); config.Leftover { // the broker ran all the time
+				delete(im.configs[config.Resource], config.Name)
+				delete(im.things, config.key())
+			}
+		}
+		compareImage(t, im, want)
 		groups, _ := c.groups(t, OffsetsOptions{Until: Point{Given: true, Offset: want.OffsetsEnd - 1}})
 		compareOffsets(t, want.OffsetsEnd, groups, want.Groups)
 	}
@@ -318,7 +333,7 @@ func checkSnapshots(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := Differences(folded, im); len(diff) > 0 || len(folded.Lost) > 0 {
+		if diff := folded.Unexplained(Differences(folded, im)); len(diff) > 0 || len(folded.Lost) > 0 {
 			t.Errorf("%s: %d differences, the first %+v; lost %v", f.Name.Raw, len(diff), diff, folded.Lost)
 		}
 		checked++

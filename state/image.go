@@ -50,6 +50,10 @@ type Image struct {
 	names   map[string]format.UUID
 	configs map[Resource]map[string]*Config
 	things  map[thingKey]Thing
+	// settled are the topics that had settings when the present delta began, leftovers the settings of topics that were
+	// deleted since.
+	settled   map[Resource]bool
+	leftovers map[Resource]map[string]*Config
 	// pending are the changes of a transaction that has begun (KIP-868): they count when it ends, or not at all.
 	pending  []func()
 	inChange bool
@@ -88,7 +92,7 @@ func newImage() *Image {
 		names:   map[string]format.UUID{},
 		configs: map[Resource]map[string]*Config{},
 		things:  map[thingKey]Thing{},
-		removed: map[format.UUID]bool{},
+		removed: map[format.UUID]bool{}, leftovers: map[Resource]map[string]*Config{},
 	}
 }
 
@@ -200,6 +204,22 @@ func Differences(a, b *Image) []Change {
 		}
 	}
 	return list
+}
+
+// Unexplained are the differences but for settings of topics that were deleted before a snapshot and after the one
+// before: whether a snapshot has them hangs on when the node that wrote it had started.
+func (im *Image) Unexplained(differences []Change) []Change {
+	return slices.DeleteFunc(differences, func(d Change) bool {
+		if before, ok := d.Before.(*Config); ok {
+			return before.Leftover && d.After == nil
+		}
+		after, ok := d.After.(*Config)
+		if !ok || d.Before != nil {
+			return false
+		}
+		left := im.leftovers[after.Resource][after.Name]
+		return left != nil && left.Value == after.Value
+	})
 }
 
 // put makes t the thing of its key.

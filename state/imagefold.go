@@ -98,6 +98,24 @@ func (im *Image) topic(at Origin, h schema.Half) func() {
 	return func() {
 		im.topics[t.ID], im.names[t.Name] = t, t.ID
 		im.put(at, t)
+		for _, c := range sortedValues(im.leftovers[Resource{TopicResource, t.Name}]) {
+			im.configure(at, c)
+		}
+	}
+}
+
+// maxDelta is how many bytes of the metadata log become one delta at the most. A segment never shares one with another
+// (KafkaRaftClient.MAX_FETCH_SIZE_BYTES, UnifiedLog.read).
+const maxDelta = 8 << 20
+
+// rebase begins a delta: what a node that starts takes in at once of the log. To delete a topic takes away the settings
+// that were there before the delta (ConfigurationsDelta.replay), so that those of a topic that came and went within one
+// stay, for the next topic of that name.
+func (im *Image) rebase() {
+	clear(im.leftovers)
+	im.settled = map[Resource]bool{}
+	for r := range im.configs {
+		im.settled[r] = true
 	}
 }
 
@@ -125,8 +143,25 @@ func (im *Image) removeTopic(at Origin, id format.UUID) {
 	r := Resource{TopicResource, t.Name}
 	for _, c := range sortedValues(im.configs[r]) {
 		im.drop(at, c.key())
+		if !im.settled[r] {
+			left := *c
+			left.Leftover = true
+			setIn(im.leftovers, r, &left)
+		}
 	}
 	delete(im.configs, r)
+}
+
+func setIn(configs map[Resource]map[string]*Config, r Resource, c *Config) {
+	if configs[r] == nil {
+		configs[r] = map[string]*Config{}
+	}
+	configs[r][c.Name] = c
+}
+
+func (im *Image) configure(at Origin, c *Config) {
+	setIn(im.configs, c.Resource, c)
+	im.put(at, c)
 }
 
 // sortedValues are the values of a map in the order of their keys.
@@ -254,19 +289,17 @@ func (im *Image) clearElr(at Origin, h schema.Half) func() {
 func (im *Image) config(at Origin, h schema.Half) func() {
 	r := Resource{ResourceType(h.Get("resourceType").Int()), h.Get("resourceName").Text()}
 	value := h.Get("value")
-	c := &Config{whole(at), r, h.Get("name").Text(), value.Text()}
+	c := &Config{trace: whole(at), Resource: r, Name: h.Get("name").Text(), Value: value.Text()}
 	if value.IsNull() {
 		return func() {
 			delete(im.configs[r], c.Name)
+			delete(im.leftovers[r], c.Name)
 			im.drop(at, c.key())
 		}
 	}
 	return func() {
-		if im.configs[r] == nil {
-			im.configs[r] = map[string]*Config{}
-		}
-		im.configs[r][c.Name] = c
-		im.put(at, c)
+		delete(im.leftovers[r], c.Name)
+		im.configure(at, c)
 	}
 }
 

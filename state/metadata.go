@@ -127,6 +127,7 @@ type imageReader struct {
 	// damaged is set while bytes are after the last good batch that are none, and how many offsets they had is not known
 	// yet.
 	damaged bool
+	delta   int64 // the bytes of the present delta
 }
 
 func newImageReader(dir string, o FoldOptions) *imageReader {
@@ -224,6 +225,8 @@ func (r *imageReader) snapshot(f *logdir.File) *Image {
 func (r *imageReader) segment(f *logdir.File) {
 	im := r.image
 	im.observe = r.Observe
+	im.rebase()
+	r.delta = 0
 	base := f.Name.Base
 	if r.Before != nil {
 		base = min(base, *r.Before)
@@ -315,6 +318,12 @@ func (r *imageReader) batch(f *logdir.File, b *format.Batch) {
 		r.damaged = false
 		if b.BaseOffset > im.EndOffset {
 			r.lose(im.EndOffset, b.BaseOffset-1)
+		}
+		if b.BaseOffset >= im.EndOffset {
+			if r.delta += b.Size(); r.delta > maxDelta {
+				im.rebase()
+				r.delta = b.Size()
+			}
 		}
 	}
 	var rec format.Record

@@ -10,13 +10,16 @@ import (
 
 // ProducerLog is what producers are replayed from: the segments of a partition by base offset, as they are on disk or
 // as a start has left them.
-type ProducerLog interface {
-	Len() int
-	Base(i int) int64
+type ProducerLog struct {
+	Len  int
+	Base func(i int) int64
 	// Replay calls fn with the batches of a segment that hold the offset from or a later one, up to an end. An error ends
 	// it.
-	Replay(i int, from, end int64, fn func(*format.Batch) error) error
+	Replay func(i int, from, end int64, fn func(*format.Batch) error) error
 }
+
+// Floor is the last segment that begins at or below an offset, the first if none does.
+func (l *ProducerLog) Floor(offset int64) int { return FloorSegment(l.Len, l.Base, offset) }
 
 // ProducerManager is a ProducerStateManager: what the producers of a partition did before an offset, and the snapshots
 // of that which a broker knows of.
@@ -58,9 +61,9 @@ func (m *ProducerManager) Again() *ProducerManager {
 // start, and the batches of the segments after it. clean says that the log was closed cleanly: where it has no snapshot
 // then, it has no producer.
 func (m *ProducerManager) Rebuild(log ProducerLog, start, end int64, clean bool) error {
-	last := max(0, log.Len()-2) // of the two last segments snapshots are taken
+	last := max(0, log.Len-2) // of the two last segments snapshots are taken
 	if len(m.Snapshots) == 0 && clean {
-		for i := last; i < log.Len(); i++ {
+		for i := last; i < log.Len; i++ {
 			m.MapEnd = log.Base(i)
 			m.Snapshot()
 		}
@@ -73,7 +76,7 @@ func (m *ProducerManager) Rebuild(log ProducerLog, start, end int64, clean bool)
 		return err
 	}
 	if end > m.MapEnd && !emptyBefore {
-		for i := FloorSegment(log.Len(), log.Base, m.MapEnd); i < log.Len() && log.Base(i) < end; i++ {
+		for i := log.Floor(m.MapEnd); i < log.Len && log.Base(i) < end; i++ {
 			m.MapEnd = max(log.Base(i), m.MapEnd, start)
 			if i >= last {
 				m.Snapshot()
@@ -158,15 +161,17 @@ func (m *ProducerManager) Clear(offset int64) error {
 // RemoveStray is removeStraySnapshots: where no segment begins there is no use for a snapshot, but for the newest of
 // those if it does not lie before the last segment.
 func (m *ProducerManager) RemoveStray(log ProducerLog) error {
-	bases := make([]int64, log.Len())
-	for i := range bases {
-		bases[i] = log.Base(i)
+	stray := func(offset int64) bool { return log.Len == 0 || log.Base(log.Floor(offset)) != offset }
+	newest := int64(-1)
+	for _, s := range m.Snapshots {
+		if stray(s.Offset) {
+			newest = s.Offset
+		}
 	}
-	stray := StraySnapshots(m.Snapshots.Offsets(), bases)
-	return m.drop(func(offset int64) bool {
-		_, ok := slices.BinarySearch(stray, offset)
-		return ok
-	})
+	if log.Len > 0 && newest < log.Base(log.Len-1) {
+		newest = -1
+	}
+	return m.drop(func(offset int64) bool { return stray(offset) && offset != newest })
 }
 
 // drop deletes the snapshots of some offsets, which can be read as far as anyone knows.

@@ -185,7 +185,8 @@ func (l *loader) recovers(s *logdir.Segment) bool {
 
 // floor is the segment that holds the offset, the first if it is below all.
 func (l *loader) floor(offset int64) *logdir.Segment {
-	return l.segments[FloorSegment(len(l.segments), diskLog{l: l}.Base, offset)]
+	log := l.log(len(l.segments))
+	return l.segments[log.Floor(offset)]
 }
 
 // manage makes the manager of the producers, which goes on over whatever is damaged.
@@ -232,9 +233,10 @@ func (l *loader) replay() error {
 			continue
 		}
 		l.manager = l.manager.Again()
-		err := l.manager.Rebuild(diskLog{l, i}, start, seg.Base, false)
+		log := l.log(i)
+		err := l.manager.Rebuild(log, start, seg.Base, false)
 		if err == nil {
-			err = diskLog{l, i + 1}.Replay(i, seg.Base, math.MaxInt64, l.append)
+			err = log.Replay(i, seg.Base, math.MaxInt64, l.append)
 		}
 		if err != nil {
 			return err
@@ -243,7 +245,7 @@ func (l *loader) replay() error {
 	}
 	l.manager = l.manager.Again()
 	l.hasUndecided = false
-	log := diskLog{l, len(l.segments)}
+	log := l.log(len(l.segments))
 	err := l.manager.RemoveStray(log)
 	if len(l.manager.Snapshots) == 0 && l.options.Clean {
 		out.Trusting, out.Snapshot, out.From = l.modern, nil, out.LogEnd
@@ -257,34 +259,25 @@ func (l *loader) replay() error {
 	return err
 }
 
-// diskLog are the first segments of the partition, as they lie on disk.
-type diskLog struct {
-	l *loader
-	n int
-}
-
-// Len is the number of segments.
-func (d diskLog) Len() int { return d.n }
-
-// Base is the base offset of a segment.
-func (d diskLog) Base(i int) int64 { return d.l.segments[i].Base }
-
-// Replay gives the sound batches of a segment. What cannot be read is noted, and ends nothing.
-func (d diskLog) Replay(i int, from, _ int64, fn func(*format.Batch) error) error {
-	l := d.l
-	var failed error
-	err := ReadBatches(l.ctx, l.segments[i], from, l.options.Progress, func(b *format.Batch, h *format.Hole) bool {
-		if b == nil {
-			l.holes.Hole(h)
-		} else if b.LastOffset >= from && l.holes.Batch(b) {
-			failed = fn(b)
+// log are the first n segments as they lie on disk, of which the sound batches count. What cannot be read is noted, and
+// ends nothing.
+func (l *loader) log(n int) ProducerLog {
+	replay := func(i int, from, _ int64, fn func(*format.Batch) error) error {
+		var failed error
+		err := ReadBatches(l.ctx, l.segments[i], from, l.options.Progress, func(b *format.Batch, h *format.Hole) bool {
+			if b == nil {
+				l.holes.Hole(h)
+			} else if b.LastOffset >= from && l.holes.Batch(b) {
+				failed = fn(b)
+			}
+			return failed == nil
+		})
+		if err != nil {
+			l.unread = append(l.unread, err)
 		}
-		return failed == nil
-	})
-	if err != nil {
-		l.unread = append(l.unread, err)
+		return cmp.Or(failed, l.ctx.Err())
 	}
-	return cmp.Or(failed, l.ctx.Err())
+	return ProducerLog{n, func(i int) int64 { return l.segments[i].Base }, replay}
 }
 
 // spoil notes that the log ends in something damaged, where that was not read.

@@ -97,19 +97,3 @@ func (l ProducerSnapshots) Offsets() []int64 {
 	}
 	return offsets
 }
-
-// StraySnapshots are the offsets of the snapshots that a broker removes when it has loaded the segments
-// (ProducerStateManager.removeStraySnapshots): where no segment begins, but for the newest of those if it does not lie
-// before the last segment. Offsets and the segments' base offsets ascend.
-func StraySnapshots(offsets, bases []int64) []int64 {
-	var stray []int64
-	for _, offset := range offsets {
-		if _, ok := slices.BinarySearch(bases, offset); !ok {
-			stray = append(stray, offset)
-		}
-	}
-	if n := len(stray); n > 0 && (len(bases) == 0 || stray[n-1] >= bases[len(bases)-1]) {
-		return stray[:n-1]
-	}
-	return stray
-}

@@ -195,6 +195,8 @@ type Config struct {
 	Resource Resource
 	Name     string
 	Value    string
+	// Leftover is set if it is of a topic of that name that was deleted: see Image.rebase.
+	Leftover bool
 }
 
 func configKey(r Resource, setting string) thingKey {
