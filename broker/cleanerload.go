@@ -28,6 +28,7 @@ type CleanerSource struct {
 // LoadedLog is a partition as a broker holds it once it is loaded.
 type LoadedLog struct {
 	CleanerLog
+	entries []format.ProducerEntry // of all producers
 	// Open are the open transactions, by first offset; the first holds the last stable offset, if it lies below the
 	// high watermark.
 	Open []format.ProducerEntry
@@ -35,15 +36,17 @@ type LoadedLog struct {
 	Refused error
 	// Completed counts files that a start puts in their place or removes before it loads the log: what the cleaner left.
 	Completed int
-	// Splits says that a start splits segments whose offsets do not fit, and Cuts which segments before the active one it
-	// cuts after a stop that was not clean. Neither is taken for done: all else is of the log as it lies on disk.
+	// Splits says that a start splits segments whose offsets do not fit. That is not taken for done: all else is of the
+	// log as it lies on disk.
 	Splits bool
-	Cuts   []Cut
+	// Cuts are those of segments before the active one, after a stop that was not clean; they are taken for done.
+	Cuts []Cut
 }
 
 // LoadCleanerLog reads what the cleaner has to know of a partition before it reads a record: indexes, the producers,
 // the headers of the active segment. What a start does first is taken for done: segments that the cleaner left
-// unfinished are completed or removed, and indexes made anew where they are missing or make no sense.
+// unfinished are completed or removed, indexes made anew where they are missing or make no sense, and after a stop that
+// was not clean segments recovered, and cut.
 func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource) (*LoadedLog, error) {
 	tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
 	options := state.LoadOptions{HighWatermark: src.Watermark, Clean: src.Dir == nil || src.Dir.Marker != nil,
@@ -63,16 +66,19 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 		return nil, err
 	}
 	q, completed := opened.arranged(p)
-	producers, err := state.LoadProducers(ctx, q, options)
-	if err != nil {
+	l := &LoadedLog{Refused: refused, Completed: completed, Splits: splits}
+	if !options.Clean && refused == nil && !splits {
+		active := opened.segments[len(opened.segments)-1].base
+		if opened, l.Refused, err = recoverForCleaner(p, opts, opened); err != nil {
+			return nil, err
+		}
+		l.Cuts = slices.DeleteFunc(opened.cuts, func(c Cut) bool { return c.Base >= active })
+	}
+	if len(l.Cuts) > 0 {
+		l.holds(opened, src.Watermark)
+	} else if err := l.reads(ctx, q, options); err != nil {
 		return nil, err
 	}
-	if refused == nil {
-		refused = producers.Refused
-	}
-	l := &LoadedLog{Open: producers.Open(), Refused: refused, Completed: completed, Splits: splits,
-		CleanerLog: CleanerLog{StartOffset: producers.LogStart,
-			EndOffset: producers.LogEnd, HighWatermark: producers.HighWatermark, StableOffset: producers.LastStable}}
 	for _, seg := range opened.segments {
 		s, err := loadCleanerSegment(seg)
 		if err != nil {
@@ -80,16 +86,11 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 		}
 		l.Segments = append(l.Segments, s)
 	}
-	if !options.Clean {
-		if l.Cuts, err = cutsOfClosed(p, opts, opened.segments); err != nil {
-			return nil, err
-		}
-	}
 	if cleaned, ok := src.Dir.Offset(format.KindCleanerOffsetCheckpoint, tp); ok {
 		l.CleanedTo = &cleaned
 	}
 	l.Producers = map[int64]LastRecord{}
-	for _, e := range producers.Entries() {
+	for _, e := range l.entries {
 		if e.InTransaction() || e.TimestampMs > src.ExpiredMs {
 			l.Producers[e.ProducerID] = LastRecord{LastOffset: e.LastOffset, Epoch: e.ProducerEpoch}
 		}
@@ -97,19 +98,53 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	return l, nil
 }
 
-// cutsOfClosed are the cuts of segments that the cleaner may come to. No log is read of which recovery comes to the
-// active segment alone.
-func cutsOfClosed(p *logdir.Partition, opts LoadOptions, segments []*segment) ([]Cut, error) {
-	log, last := producerLog(segments), len(segments)-1
-	if log.Floor(opts.RecoveryPoint) >= last {
-		return nil, nil
+// reads takes the bounds and the producers of a log from the disk.
+func (l *LoadedLog) reads(ctx context.Context, p *logdir.Partition, options state.LoadOptions) error {
+	producers, err := state.LoadProducers(ctx, p, options)
+	if err != nil {
+		return err
+	}
+	if l.Refused == nil {
+		l.Refused = producers.Refused
+	}
+	l.Open, l.entries = producers.Open(), producers.Entries()
+	l.StartOffset, l.EndOffset = producers.LogStart, producers.LogEnd
+	l.HighWatermark, l.StableOffset = producers.HighWatermark, producers.LastStable
+	return nil
+}
+
+// holds takes those of a log that recovery has cut, of which all that is left is replicated or will be.
+func (l *LoadedLog) holds(done *loader, watermark func(start, end int64) int64) {
+	l.Open, l.entries = done.producers.Open(), done.producers.Entries()
+	l.StartOffset, l.EndOffset, l.HighWatermark = done.logStart, done.logEnd, done.logEnd
+	if watermark != nil {
+		l.HighWatermark = watermark(l.StartOffset, l.EndOffset)
+	}
+	l.StableOffset = l.HighWatermark
+	if first, ok := done.producers.FirstOpen(); ok {
+		l.StableOffset = min(l.StableOffset, max(first, l.StartOffset))
+	}
+}
+
+// recoverForCleaner is what recovery makes of a log, if it comes to more than the active segment, else the log as it
+// was opened. refused says why the log is not loaded.
+func recoverForCleaner(p *logdir.Partition, opts LoadOptions, opened *loader) (l *loader, refused, err error) {
+	if log := producerLog(opened.segments); log.Floor(opts.RecoveryPoint) >= len(opened.segments)-1 {
+		return opened, nil, nil
 	}
 	opts.Clean = false
-	loaded, err := Load(p, opts)
-	if err != nil {
-		return nil, err
+	l = &loader{dir: newFolder(p, nil), opts: &opts}
+	err = l.create()
+	var failure *Failure
+	switch {
+	case err != nil && !errors.As(asFailure(err, ""), &failure):
+		return nil, nil, err
+	case failure != nil:
+		return opened, failure, nil
+	case !l.onDisk():
+		return opened, nil, nil
 	}
-	return slices.DeleteFunc(loaded.Cuts, func(c Cut) bool { return c.Base >= segments[last].base }), nil
+	return l, nil, nil
 }
 
 // openForCleaner opens the segments as a start does, up to where it recovers the log. Where a start fails, or splits a

@@ -132,6 +132,7 @@ func eachBatch(ctx context.Context, seg *CleanerSegment, progress func(bytes int
 		progress = func(int64) {}
 	}
 	return seg.Log.View(func(data []byte) error {
+		data = data[:min(int64(len(data)), seg.Size)] // what recovery leaves of it
 		var b format.Batch
 		from := int64(0)
 		for pos := int64(0); pos < int64(len(data)); pos = b.End() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kseg/format"
 	"kseg/internal/fixture"
 )
 
@@ -72,4 +73,37 @@ func TestOracleCleanRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d rounds agree", rounds-wrong, rounds)
+}
+
+// TestOracleCleanRecovered damages random logs and has them cleaned after a start that recovers them, and cuts.
+func TestOracleCleanRecovered(t *testing.T) {
+	rng, root, nowMs := rand.New(rand.NewPCG(uint64(environment("KSEG_ORACLE_SEED", 3)), 0)), t.TempDir(),
+		time.Now().UnixMilli()
+	tasks := make([]cleanTask, environment("KSEG_ORACLE_LOGS", 150))
+	for i := range tasks {
+		parent := filepath.Join(root, strconv.Itoa(i))
+		dir := filepath.Join(parent, "t-0")
+		fixture.WriteKeyedLog(t, rng, dir, nowMs)
+		logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+		for range 1 + rng.IntN(2) {
+			name := logs[rng.IntN(len(logs))]
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := rng.IntN(len(raw) + 1); at == len(raw) || rng.IntN(4) == 0 {
+				raw = raw[:at]
+			} else {
+				raw[at] ^= 1 << rng.IntN(8)
+			}
+			write(t, dir, filepath.Base(name), string(raw))
+		}
+		point := strconv.FormatInt(format.ParseFileName(filepath.Base(logs[rng.IntN(len(logs))])).Base*rng.Int64N(2), 10)
+		write(t, parent, "meta.properties", "version=1\nnode.id=1\n")
+		write(t, parent, "recovery-point-offset-checkpoint", "0\n1\nt 0 "+point+"\n")
+		tasks[i] = cleanTask{dir: dir, cleaned: -1, nowMs: nowMs, mapBytes: 24 * 60, askedMs: nowMs, out: "-",
+			configs: map[string]string{"unclean": point, "delete.retention.ms": "1000", "internal.segment.bytes": "9000",
+				"segment.index.bytes": "2000"}}
+	}
+	compare(t, tasks)
 }

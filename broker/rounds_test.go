@@ -13,6 +13,7 @@ import (
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
+	"kseg/state"
 )
 
 // frozenFile has rounds of Kafka's cleaner: when they were asked for, epoch ms, and a line each with the task and the
@@ -131,6 +132,9 @@ func (c *cleanTask) predict(t testing.TB) (*LoadedLog, CleanRange, *Round, error
 		ExpiredMs: c.askedMs - oracleExpirationMs, Records: format.NewRecordReader(1<<28, nil)}
 	if hw := c.number("high.watermark", -1); hw >= 0 {
 		src.Watermark = func(int64, int64) int64 { return hw }
+	}
+	if _, unclean := c.configs["unclean"]; unclean {
+		src.Dir = (&state.Dirs{}).Of(set.Operands[0].Partition.Parent)
 	}
 	l, err := LoadCleanerLog(t.Context(), set.Operands[0].Partition, src)
 	if err != nil {

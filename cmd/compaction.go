@@ -197,7 +197,9 @@ func (w *compactionWriter) add(res compaction.Result) {
 	w.incomplete = errors.Join(w.incomplete, w.env.report(res.Problems))
 	switch {
 	case res.Report != nil:
-		w.reports = append(w.reports, res.Report)
+		if w.reports = append(w.reports, res.Report); res.Report.Log.Splits {
+			w.incomplete = errors.Join(w.incomplete, errIncomplete)
+		}
 	case res.Unknown:
 		w.unknown++
 	case res.Skipped != "" && res.Partition.Rel == "." && !w.o.Quiet:

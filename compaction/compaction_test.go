@@ -123,6 +123,10 @@ func TestCutsOfClosedSegmentsAreSaid(t *testing.T) {
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a start cuts 00000000000000000000.log"); got != said {
 			t.Errorf("recovery point %s: %q", point, r.Warnings)
 		}
+		// What was cut is the active segment then, which is not cleaned.
+		if n := len(r.Log.Segments); (n == 1) != said || said && (r.Range.DirtyBytes != 0 || r.Log.EndOffset >= 3) {
+			t.Errorf("recovery point %s: %d segments, %+v, to %d", point, n, r.Range, r.Log.EndOffset)
+		}
 	}
 }
 

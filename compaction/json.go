@@ -85,6 +85,7 @@ func (r *Report) appendPartition(dst []byte) []byte {
 	o.Int("log_end_offset", r.Log.EndOffset)
 	o.Time("now", r.now)
 	r.appendSettings(&o)
+	o.Bool("as_loaded", !r.Log.Splits)
 	o.Strs("warnings", r.Warnings)
 	return o.Line()
 }

@@ -21,11 +21,12 @@ func (r *Report) warn() {
 			"this is of after that.", render.Plural(int64(n), "file", "files"), itOrThem(n))
 	}
 	if r.Log.Splits {
-		r.warnf("A start splits a segment whose offsets do not fit into one; this is of before that.")
+		r.warnf("A start splits a segment whose offsets do not fit into one. That is not modelled: this is of the log as " +
+			"it lies on disk, and not what a cleaner does after a start.")
 	}
 	for _, cut := range r.Log.Cuts[:min(1, len(r.Log.Cuts))] {
 		r.warnf("The broker was not stopped cleanly: a start cuts %s at byte %d and removes what is after it; this is of "+
-			"before that, and kseg predict says what is lost.", cut.File, cut.At)
+			"after that, and kseg predict says what is lost.", cut.File, cut.At)
 	}
 	r.warnOfDelay()
 	if r.Round != nil {
