@@ -72,6 +72,7 @@ type keyCount struct {
 
 // highest are the keys of the highest counts.
 func (m *offsetMap) highest(n int) map[keyHash]*KeyCount {
+	n = int(min(int64(n), m.n))
 	var heads []keyCount
 	less := func(a, b keyCount) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.key.a, b.key.a)) }
 	m.each(func(key keyHash, count int64) {
@@ -82,7 +83,7 @@ func (m *offsetMap) highest(n int) map[keyHash]*KeyCount {
 	})
 	slices.SortFunc(heads, less)
 	wanted := make(map[keyHash]*KeyCount, n)
-	for _, s := range heads[:min(n, len(heads))] {
+	for _, s := range heads[:n] {
 		wanted[s.key] = &KeyCount{}
 	}
 	return wanted

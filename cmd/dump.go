@@ -328,7 +328,7 @@ func (o *dumpFilter) short() error {
 			return usageErrorf("--timestamp is short for --from-time and --limit 1: give one or the other")
 		}
 		one := int64(1)
-		o.FromTime, o.Limit = o.Timestamp, &one
+		o.Limit = &one
 	}
 	return nil
 }
@@ -382,16 +382,17 @@ func (o *dumpOptions) filter(env *Env, out *dump.Options) error {
 	if err != nil {
 		return err
 	}
-	for flag, t := range map[string]struct {
-		text   string
-		target **int64
-	}{"from-time": {o.FromTime, &out.Filter.FromTime}, "to-time": {o.ToTime, &out.Filter.ToTime}} {
+	for _, t := range []struct {
+		flag, text string
+		target     **int64
+	}{{"timestamp", o.Timestamp, &out.Filter.FromTime}, {"from-time", o.FromTime, &out.Filter.FromTime},
+		{"to-time", o.ToTime, &out.Filter.ToTime}} {
 		if t.text == "" {
 			continue
 		}
 		ms, err := render.ParseTime(t.text, now)
 		if err != nil {
-			return usageErrorf("--%s: %w", flag, err)
+			return usageErrorf("--%s: %w", t.flag, err)
 		}
 		*t.target = &ms
 	}

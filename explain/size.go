@@ -151,7 +151,8 @@ func Total(batches []PredictedBatch) (records, bytes, count int64) {
 func (o *SizeOptions) Check() error {
 	size := format.RecordSize(0, 0, o.content())
 	if size > math.MaxInt32-format.BatchHeaderSize {
-		return fmt.Errorf("a record of %s: no batch can hold it, since sizes are 32-bit numbers", bytesOf(size))
+		return fmt.Errorf("a record of %s: no batch can hold it, since sizes are 32-bit "+
+			"numbers; give a smaller --value-bytes or --key-bytes", bytesOf(size))
 	}
 	if float64(o.Records)*float64(format.BatchHeaderSize+format.MaxRecordOverhead+size) > math.MaxInt64 {
 		return fmt.Errorf("%s of %s are more bytes than 64 bits can count", records(o.Records), bytesOf(size))
