@@ -109,7 +109,7 @@ Settings and the high watermark come from where kseg retention has them. Of prod
 keeps the last batch, be it without records: of those in the newest snapshot or the log after it, if they have
 not been idle for longer than producer.id.expiration.ms. Where --broker-config does not give that, only those
 are left out that the broker must have forgotten by now, after 24.8 days. A partition named on the command line
-is taken to be compacted if nobody says what it is.`,
+is taken to be compacted if its cleanup.policy is not known.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("keys") && o.Keys == defaultKeys {
@@ -209,7 +209,7 @@ func (w *compactionWriter) add(res compaction.Result) {
 
 func (w *compactionWriter) finish(set *logdir.Set, nowMs int64) error {
 	if w.unknown > 0 && !w.o.Quiet {
-		w.env.notef("%s passed over: nobody says what cleanup.policy they have; give the metadata's log directory too, "+
+		w.env.notef("%s passed over: the cleanup.policy is not known; give the metadata's log directory too, "+
 			"--topic-config, or name them",
 			render.Plural(w.unknown, "partition was", "partitions were"))
 	}
@@ -230,12 +230,11 @@ func (w *compactionWriter) finish(set *logdir.Set, nowMs int64) error {
 		}
 	}
 	if assumed > 0 && !w.o.Quiet {
-		w.env.notef("nobody says what cleanup.policy %s; taken to be compacted (give the metadata's log directory too, or "+
-			"--topic-config)",
-			render.Plural(assumed, "partition has", "partitions have"))
+		w.env.notef("the cleanup.policy of %s is not known, and taken to be compact (give the metadata's log directory "+
+			"too, or --topic-config)", render.Plural(assumed, "partition", "partitions"))
 	}
 	if !w.o.Quiet {
-		w.env.notef("a cleaner takes %s of %s now, as of %s UTC", render.Count(takes),
+		w.env.notef("the log cleaner would clean %s of %s now, as of %s UTC", render.Count(takes),
 			render.Plural(int64(len(w.reports)), "compacted partition", "compacted partitions"), render.Minute(nowMs))
 	}
 	return w.incomplete

@@ -25,7 +25,7 @@ type Settings struct {
 	Threads            state.Setting
 	LoadFactor         state.Setting
 	ProducerExpiration state.Setting
-	// Assumed is set if nobody says what cleanup.policy is, and it is taken for compact.
+	// Assumed is set if cleanup.policy is not known, and taken for compact.
 	Assumed bool
 }
 

@@ -46,14 +46,14 @@ func (r *Report) AppendWarnings(dst []byte, theme render.Theme, width int) []byt
 func (r *Report) answer() string {
 	switch {
 	case r.Would && r.Place > 1:
-		return fmt.Sprintf("A cleaner takes it as number %d: %s.", r.Place, render.Escaped(r.Reason))
+		return fmt.Sprintf("It is number %d in the queue of the log cleaner: %s.", r.Place, render.Escaped(r.Reason))
 	case r.Would:
-		return "A cleaner takes it now: " + render.Escaped(r.Reason) + "."
+		return "The log cleaner would clean it now: " + render.Escaped(r.Reason) + "."
 	case r.CleanAt != nil:
-		return fmt.Sprintf("A cleaner takes it from %s UTC on, not now: %s.", render.Minute(*r.CleanAt),
+		return fmt.Sprintf("The log cleaner would clean it from %s UTC on, not now: %s.", render.Minute(*r.CleanAt),
 			render.Escaped(r.Reason))
 	}
-	return "No cleaner takes it now: " + render.Escaped(r.Reason) + "."
+	return "The log cleaner would not clean it now: " + render.Escaped(r.Reason) + "."
 }
 
 // rangeRows are the parts of the log: offsets, bytes, and what bounds them.

@@ -209,7 +209,7 @@ func (s *Summary) sentences(st Style) []string {
 	}
 	if t.ClosedBytes > 0 {
 		list = append(list, fmt.Sprintf("Retention can free at most what closed segments have, %s; kseg retention says "+
-			"which go, and when.",
+			"which are deleted, and when.",
 			render.Bytes(t.ClosedBytes)))
 	}
 	return list

@@ -211,7 +211,7 @@ func (p *partition) failed(f *broker.Failure) string {
 func (p *partition) tail(f *Finding, s *broker.PartitionStart) {
 	cut, isCut := cutIn(f.base, s)
 	if (f.Code == "zero-tail" || f.Code == "torn-tail") && f.Severity == Damage {
-		f.Next = fmt.Sprintf("truncate -s %d %s, in a copy", f.Pos, render.ShellWord(f.Shown))
+		f.Next = fmt.Sprintf("truncate -s %d %s  # in a copy", f.Pos, render.ShellWord(f.Shown))
 	}
 	tail := f.Code == "zero-tail" || f.Code == "torn-tail" || f.Code == "damaged-bytes"
 	if !tail || !isCut || cut.At != f.Pos || len(s.Lost.Ranges) > 0 || removedLogs(s) > 0 ||

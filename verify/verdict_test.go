@@ -45,7 +45,7 @@ func TestVerdictFollowsFromStart(t *testing.T) {
 	}
 }
 
-var truncation = regexp.MustCompile(`^truncate -s (\d+) (\S+), in a copy$`)
+var truncation = regexp.MustCompile(`^truncate -s (\d+) (\S+)  # in a copy$`)
 
 // TestOperationsOnCopies does to damaged directories what the next steps advise, and plays through the next start
 // before and after: what was intact still is, and no start takes more of it than before.
