@@ -88,8 +88,8 @@ func newCompactionCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compaction PATH...",
 		Short: "Say what the log cleaner would remove, when, and what keeps the rest",
-		Example: `  kseg compaction /var/kafka-logs                                 # a line a partition, filthiest first
-  kseg compaction /var/kafka-logs/__consumer_offsets-24           # segment by segment: what stays, why the rest goes
+		Example: `  kseg compaction /var/kafka-logs                                 # a line a partition, dirtiest first
+  kseg compaction /var/kafka-logs/__consumer_offsets-24           # segment by segment: what is kept, and why
   kseg compaction users-0 --key u-4711                            # the life of one key
   kseg compaction users-0 --keys=20                               # the most rewritten keys
   kseg compaction users-0 --cleaned-to -1 --now 2026-12-24T00:00Z # as if never cleaned, and as of then
@@ -98,11 +98,11 @@ func newCompactionCommand(env *Env) *cobra.Command {
 		Long: `Finds what a broker's log cleaner would find of each compacted partition: up to where it has cleaned
 (cleaner-offset-checkpoint), what is dirty after that, and the first offset that it must not clean with what
 sets it: the active segment, min.compaction.lag.ms, an open transaction, or the high watermark. From that follow
-the dirty ratio and whether it would come now, by min.cleanable.dirty.ratio or max.compaction.lag.ms; partitions
-stand in the order in which it takes them.
+the dirty ratio and whether it would clean now, by min.cleanable.dirty.ratio or max.compaction.lag.ms; partitions
+are listed in the order in which it cleans them.
 
-Then one round is played through, whether the cleaner would come now or not: which records stay, segment by
-segment, and why the others go; which segments become one, and how large that is (exactly, unless batches have
+Then one round is played through, whether the cleaner would clean now or not: which records are kept, segment by
+segment, and why the others are removed; which segments become one, and how large that is (exactly, unless batches have
 to be compressed again). Nothing is written. What makes a cleaner give up on a partition is found beforehand.
 
 Settings and the high watermark come from where kseg retention has them. Of producers that are active a broker

@@ -76,7 +76,7 @@ Without a choice it is the first batch or entry. With --payload redacted the byt
 compressed data become dots, so that the output can be pasted into a ticket.
 
 explain CODE says what a finding of kseg verify means, what a broker does and what to do. explain size computes
-how many bytes records take on disk. A file that is called like a code, or size, is given as ./size.`,
+how many bytes records take on disk. A file with the name of a code, or size, is given as ./size.`,
 		ValidArgsFunction: cobra.FixedCompletions(codeNames(), cobra.ShellCompDirectiveDefault),
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.List && len(args) == 0 {

@@ -59,7 +59,7 @@ func newGroupsCommand(env *Env) *cobra.Command {
 		Long: `Folds __consumer_offsets as a coordinator loads it: for each group its type (classic, consumer, share,
 streams), state, epoch and members as last recorded; for each partition the committed offset and when it expires
 (offsets.retention.minutes, of --broker-config or 7 days). Commits in a transaction count when its marker says
-commit; those whose transaction has not ended are shown as pending. Share groups stand in __share_group_state.
+commit; those whose transaction has not ended are shown as pending. Share groups are in __share_group_state.
 If the partition is in the given log directories, its log start, log end and the lag are shown, and offsets that
 are out of range come first.
 

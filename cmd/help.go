@@ -125,6 +125,7 @@ func showFlag(f *pflag.Flag, w io.Writer, width int) {
 	}
 	value, usage := pflag.UnquoteUsage(f)
 	if value != "" {
+		usage = strings.TrimSuffix(usage, ": "+value) // the name of the value was there for its sake alone
 		name += " " + value
 	}
 	switch f.DefValue {

@@ -93,7 +93,7 @@ start offset and high watermark come from the checkpoints beside the partition, 
 The bound is min(interval + the largest batch, segment size). The interval is --interval, else the topic's own
 setting if a metadata log is among the operands, else what the entries tell, else 4096.
 
-A broken, missing or preallocated index is used as a broker uses it, and what comes of it is said. Exit code 1
+A broken, missing or preallocated index is used as a broker uses it, and it is said what results. Exit code 1
 means that in some partition nothing was found, or, of an offset, another batch than the log has for it; of a
 sweep, that some offset leads to no batch.`,
 		Args: needPaths,

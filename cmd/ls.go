@@ -70,7 +70,7 @@ func newLsCommand(env *Env) *cobra.Command {
   kseg ls /var/kafka-logs/orders-0                    # a line a segment
   kseg ls /var/kafka-logs --by partition --sort slack # whose indexes waste most
   kseg ls /var/kafka-logs --exclude '__*' -o json     # a line a topic, leftover and log directory`,
-		Long: `Lists what lies in log directories, from names, sizes and batch headers. Bytes are what du counts,
+		Long: `Lists what is in log directories, from names, sizes and batch headers. Bytes are what du counts,
 apparent (size, du -b) and allocated (on disk), with those of the directories themselves; the total is that of
 du over the same operands. What links lead to is counted beside it.
 

@@ -110,7 +110,7 @@ func newPredictCommand(env *Env) *cobra.Command {
 		Example: `  kseg predict /var/kafka-logs                                    # does it start, and what is lost
   kseg predict data1 data2 meta --rate 200MB/s --recovery-threads 8 # and how long does it take
   kseg predict orders-3 --shutdown unclean --recovery-point 0     # if the checkpoints were lost
-  kseg predict data1 --what-if 'rm data1/orders-3/*.index'        # common advice, and what comes of it
+  kseg predict data1 --what-if 'rm data1/orders-3/*.index'        # common advice, and what it does
   kseg predict data1 --what-if 'rm data1/.kafka_cleanshutdown'
   kseg predict orders-3 --files -o json                           # every file, before and after`,
 		Long: `Plays through what a broker of Kafka 4.4 does when it starts, on the files as they are, and writes

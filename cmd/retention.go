@@ -151,9 +151,9 @@ metadata.log.dir too), else the broker's dynamic ones there, else server.propert
 is shown with its source. Times are when the rules reach a segment if nothing is appended; a broker looks every
 log.retention.check.interval.ms. Size is judged as of now.
 
-For a log directory the text has a line a topic, those first that free most: what goes, when the next segment
-goes, the limits with their source, and why nothing goes where nothing does. --topic or --partition shows their
-segments, -o table and -o json always do.`,
+For a log directory the text has a line a topic, those first that free most: what can be deleted now, when the
+next segment can, the limits with their source, and why nothing is deleted where nothing is. --topic or
+--partition shows their segments, -o table and -o json always do.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runRetention(c.Context(), env, &o, args) },
 	}

@@ -70,7 +70,7 @@ What the coordinators know comes from __transaction_state in the same log direct
 it out. By it a transaction is ongoing, overdue (its timeout has passed; a running coordinator aborts it within
 seconds) or hanging: its coordinator counts no open transaction to the partition, so that no marker will come
 and the last stable offset stays where it is until somebody aborts it with the command that is printed. Where a
-partition of __transaction_state may be missing nothing is called hanging; overdue then means that nothing came
+partition of __transaction_state may be missing nothing is called hanging; overdue then means that nothing was written
 for 15 minutes, the largest timeout by default.
 
 Offsets that are lost (damage, missing segments) may hold a marker or a beginning: what they leave in doubt is
