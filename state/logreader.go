@@ -162,10 +162,10 @@ func (r *logReader) segment(f *logdir.File, fn func(*format.Batch, *format.Recor
 }
 
 func (r *logReader) batch(f *logdir.File, b *format.Batch, fn func(*format.Batch, *format.Record)) {
-	if b.Valid() && b.LastOffset < r.known.Start {
+	if b.LastOffset < r.known.Start && b.Valid() {
 		return
 	}
-	if b.Valid() && r.holes.gap(b) && (b.Pos > 0 || b.BaseOffset != f.Name.Base) {
+	if r.holes.gap(b) && (b.Pos > 0 || b.BaseOffset != f.Name.Base) && b.Valid() {
 		// Either batches are missing in the middle of the file, or it is this offset that is wrong.
 		r.problem(fmt.Errorf("%s: offset %d follows at byte %d where %d should; its records are left out", f.Display,
 			b.BaseOffset, b.Pos, r.holes.Next))
