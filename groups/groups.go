@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
+	"kseg/walk"
 )
 
 // defaultPartitions is Kafka's default of offsets.topic.num.partitions.
@@ -219,16 +219,8 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 			r.topicNames[id] = t.Name
 		}
 	}
-	logs := make([]*state.OffsetsLog, len(in.Offsets))
-	each(in, in.Offsets, o.Jobs, func(i int, p *logdir.Partition) {
-		logs[i] = state.FoldOffsets(p,
-			in.foldOptions(ctx, p, &o))
-	})
-	shares := make([]*state.ShareLog, len(in.Share))
-	each(in, in.Share, o.Jobs, func(i int, p *logdir.Partition) {
-		shares[i] = state.FoldShareState(p,
-			in.foldOptions(ctx, p, &o))
-	})
+	logs := folded(ctx, in, in.Offsets, &o, state.FoldOffsets)
+	shares := folded(ctx, in, in.Share, &o, state.FoldShareState)
 	if ctx.Err() != nil {
 		return r
 	}
@@ -272,25 +264,15 @@ func topicPartition(p *logdir.Partition) state.TopicPartition {
 	return state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
 }
 
-// each lists the partitions and runs fn for each, by so many workers.
-func each(in *Inputs, partitions []*logdir.Partition, jobs int, fn func(i int, p *logdir.Partition)) {
+// folded lists the partitions and folds each.
+func folded[L any](ctx context.Context, in *Inputs, partitions []*logdir.Partition, o *Options,
+	fold func(*logdir.Partition, state.OffsetsOptions) L) []L {
 	for _, p := range partitions {
 		in.list(p)
 	}
-	var workers sync.WaitGroup
-	next := make(chan int, len(partitions))
-	for i := range partitions {
-		next <- i
-	}
-	close(next)
-	for range min(jobs, len(partitions)) {
-		workers.Go(func() {
-			for i := range next {
-				fn(i, partitions[i])
-			}
-		})
-	}
-	workers.Wait()
+	return slices.Collect(walk.Ordered(ctx, partitions, max(1, o.Jobs), func() func(*logdir.Partition) L {
+		return func(p *logdir.Partition) L { return fold(p, in.foldOptions(ctx, p, o)) }
+	}))
 }
 
 // furthest keeps of several copies of a partition the one that goes furthest, and lacks less.
