@@ -106,6 +106,9 @@ func (l *OffsetsLog) Groups() []*Group {
 			l.fold(groups, key, e, true)
 		}
 	}
+	for name := range l.named { // a coordinator makes a group for a commit, and keeps it without
+		groupIn(groups, name)
+	}
 	list := sortedValues(groups)
 	for _, g := range list {
 		g.State = g.state()
@@ -134,12 +137,7 @@ func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pendin
 		return
 	}
 	name, _ := groupOfKey(key)
-	name = string(format.AppendJavaUTF8(nil, []byte(name)))
-	g := groups[name]
-	if g == nil {
-		g = &Group{ID: name, Kind: ClassicKind, StateMs: -1, topologyEpoch: -1, validatedTopology: -1}
-		groups[name] = g
-	}
+	g := groupIn(groups, name)
 	at := Origin{Offset: e.offset, TimestampMs: e.ms}
 	if e.typ == offsetCommit || e.typ == legacyOffsetCommit {
 		c := committed(d, at, pending, e.producer)
@@ -154,6 +152,17 @@ func (l *OffsetsLog) fold(groups map[string]*Group, key string, e *entry, pendin
 		g.Record, g.HasRecord = at, true
 	}
 	g.learn(d)
+}
+
+// groupIn is the group of a name as it stands in a key, made if need be.
+func groupIn(groups map[string]*Group, name string) *Group {
+	name = string(format.AppendJavaUTF8(nil, []byte(name)))
+	g := groups[name]
+	if g == nil {
+		g = &Group{ID: name, Kind: ClassicKind, StateMs: -1, topologyEpoch: -1, validatedTopology: -1}
+		groups[name] = g
+	}
+	return g
 }
 
 func committed(d *schema.Record, at Origin, pending bool, producer int64) CommittedOffset {

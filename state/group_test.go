@@ -501,3 +501,15 @@ func writeCommits(b *testing.B, size int, groups int64) string {
 	}
 	return dir
 }
+
+// A coordinator makes a group for a commit, and has it until a tombstone removes the group itself.
+func TestGroupsWithoutOffsets(t *testing.T) {
+	for script, want := range map[string]int{"x5/7 A7": 1, "c5 d": 1, "x5/7 A7 g": 0, "G0 c5 d g": 0, "c5 g d": 0} {
+		w := &offsetsWriter{}
+		w.play(t, script)
+		groups := FoldOffsets(w.partition(t), OffsetsOptions{}).Groups()
+		if len(groups) != want || want == 1 && (groups[0].State != "Empty" || len(groups[0].Offsets) > 0) {
+			t.Errorf("%s: %+v", script, groups)
+		}
+	}
+}

@@ -172,7 +172,7 @@ func (h *History) groupChanged(at Origin, g *Group, key string, after *entry) {
 		return
 	}
 	typ := d.Key.Type
-	isGroup := typ == classicGroup || typ == consumerGroup || typ == shareGroup || typ == streamsGroup
+	isGroup := isGroupRecord(typ)
 	isMember := typ == consumerMember || typ == shareMember || typ == streamsMember
 	switch {
 	case after != nil:

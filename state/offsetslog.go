@@ -43,6 +43,11 @@ type entry struct {
 	producer int64 // of a transactional commit; NoProducer: none
 }
 
+// isGroupRecord reports whether records of a type are about a group as such, so that a tombstone removes it.
+func isGroupRecord(typ int16) bool {
+	return typ == classicGroup || typ == consumerGroup || typ == shareGroup || typ == streamsGroup
+}
+
 // noProducer is RecordBatch.NO_PRODUCER_ID.
 const noProducer = -1
 
@@ -54,6 +59,7 @@ type OffsetsLog struct {
 	live    map[string]*entry           // by key, legacy commits under that of a commit
 	pending map[int64]map[string]*entry // by producer id: commits of transactions that have not ended
 	holders map[string]map[int64]bool   // by key: the producers that have it pending
+	named   map[string]bool             // groups that a commit has made, whatever became of it, and nothing removed
 	watch   offsetsWatcher
 	decoder *schema.Decoder
 }
@@ -91,6 +97,7 @@ func FoldOffsets(p *logdir.Partition, o OffsetsOptions) *OffsetsLog {
 	r.compact = true
 	l.readAll(r, o.History != nil, func() {
 		l.live, l.pending, l.holders = map[string]*entry{}, map[int64]map[string]*entry{}, map[string]map[int64]bool{}
+		l.named = map[string]bool{}
 	}, l.batch)
 	return l
 }
@@ -129,6 +136,11 @@ func (l *OffsetsLog) batch(b *format.Batch, rec *format.Record) {
 
 func (l *OffsetsLog) put(at Origin, key string, typ int16, rec *format.Record, producer int64) {
 	commit := typ == offsetCommit || typ == legacyOffsetCommit
+	if name, ok := groupOfKey(key); ok && commit && rec.Value != nil {
+		l.named[name] = true
+	} else if ok && rec.Value == nil && isGroupRecord(typ) {
+		delete(l.named, name)
+	}
 	if rec.Value == nil {
 		l.set(at, key, nil, false)
 		if commit {
