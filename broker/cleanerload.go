@@ -69,15 +69,15 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 	l := &LoadedLog{Refused: refused, Completed: completed, Splits: splits}
 	if !options.Clean && refused == nil && !splits {
 		active := opened.segments[len(opened.segments)-1].base
-		if opened, l.Refused, err = recoverForCleaner(p, opts, opened); err != nil {
+		if opened, l.Refused, l.Splits, err = recoverForCleaner(p, opts, opened); err != nil {
 			return nil, err
 		}
 		l.Cuts = slices.DeleteFunc(opened.cuts, func(c Cut) bool { return c.Base >= active })
 	}
-	if len(l.Cuts) > 0 {
-		l.holds(opened, src.Watermark)
-	} else if err := l.reads(ctx, q, options); err != nil {
-		return nil, err
+	if recovered := !opened.opts.Clean; !recovered || !l.holds(opened, src.Watermark) {
+		if err := l.reads(ctx, q, options); err != nil {
+			return nil, err
+		}
 	}
 	for _, seg := range opened.segments {
 		s, err := loadCleanerSegment(seg)
@@ -113,24 +113,27 @@ func (l *LoadedLog) reads(ctx context.Context, p *logdir.Partition, options stat
 	return nil
 }
 
-// holds takes those of a log that recovery has cut, of which all that is left is replicated or will be.
-func (l *LoadedLog) holds(done *loader, watermark func(start, end int64) int64) {
+// holds takes those of a log that was recovered. It is false if that does not tell the last stable offset: of a log that
+// was not cut, in which a transaction may have ended above the high watermark.
+func (l *LoadedLog) holds(done *loader, watermark func(start, end int64) int64) bool {
 	l.Open, l.entries = done.producers.Open(), done.producers.Entries()
 	l.StartOffset, l.EndOffset, l.HighWatermark = done.logStart, done.logEnd, done.logEnd
 	if watermark != nil {
 		l.HighWatermark = watermark(l.StartOffset, l.EndOffset)
 	}
 	l.StableOffset = l.HighWatermark
-	if first, ok := done.producers.FirstOpen(); ok {
-		l.StableOffset = min(l.StableOffset, max(first, l.StartOffset))
+	if done.held != nil {
+		l.StableOffset = min(l.StableOffset, *done.held)
 	}
+	return len(l.Cuts) > 0 || l.HighWatermark == l.EndOffset
 }
 
 // recoverForCleaner is what recovery makes of a log, if it comes to more than the active segment, else the log as it
-// was opened. refused says why the log is not loaded.
-func recoverForCleaner(p *logdir.Partition, opts LoadOptions, opened *loader) (l *loader, refused, err error) {
+// was opened. refused says why the log is not loaded, and splits that recovery splits segments.
+func recoverForCleaner(p *logdir.Partition, opts LoadOptions, opened *loader) (l *loader, refused error, splits bool,
+	err error) {
 	if log := producerLog(opened.segments); log.Floor(opts.RecoveryPoint) >= len(opened.segments)-1 {
-		return opened, nil, nil
+		return opened, nil, false, nil
 	}
 	opts.Clean = false
 	l = &loader{dir: newFolder(p, nil), opts: &opts}
@@ -138,13 +141,13 @@ func recoverForCleaner(p *logdir.Partition, opts LoadOptions, opened *loader) (l
 	var failure *Failure
 	switch {
 	case err != nil && !errors.As(asFailure(err, ""), &failure):
-		return nil, nil, err
+		return nil, nil, false, err
 	case failure != nil:
-		return opened, failure, nil
+		return opened, failure, false, nil
 	case !l.onDisk():
-		return opened, nil, nil
+		return opened, nil, true, nil
 	}
-	return l, nil, nil
+	return l, nil, false, nil
 }
 
 // openForCleaner opens the segments as a start does, up to where it recovers the log. Where a start fails, or splits a

@@ -78,6 +78,7 @@ type loader struct {
 
 	logStart, logEnd, recoveryPoint int64
 	unstable                        bool
+	held                            *int64 // the base offset of the batch that an open transaction begins with
 	// barred is what a directory with the name of a file did when it was to be opened, which ends the loading.
 	barred   *Failure
 	snapshot *logdir.File
@@ -560,12 +561,16 @@ func (l *loader) findUnstable(offset int64) error {
 	}
 	l.unstable = true
 	for _, s := range append([]*segment{s}, after(l.segments, s.base)...) {
-		_, found, err := s.translate(offset)
+		pos, found, err := s.translate(offset)
 		if err != nil {
 			return l.located(s, err)
 		}
 		if found {
-			return nil
+			return s.viewLog(func(log []byte) error {
+				b, err := format.DecodeBatch(log, pos)
+				l.held = &b.BaseOffset
+				return err
+			})
 		}
 	}
 	return nil
