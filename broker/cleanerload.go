@@ -113,8 +113,8 @@ func (l *LoadedLog) reads(ctx context.Context, p *logdir.Partition, options stat
 	return nil
 }
 
-// holds takes those of a log that was recovered. It is false if that does not tell the last stable offset: of a log that
-// was not cut, in which a transaction may have ended above the high watermark.
+// holds takes those of a log that was recovered. It is false if that does not tell the last stable offset: of a log
+// that was not cut, in which a transaction may have ended above the high watermark.
 func (l *LoadedLog) holds(done *loader, watermark func(start, end int64) int64) bool {
 	l.Open, l.entries = done.producers.Open(), done.producers.Entries()
 	l.StartOffset, l.EndOffset, l.HighWatermark = done.logStart, done.logEnd, done.logEnd
