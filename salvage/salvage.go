@@ -394,15 +394,21 @@ func (r *run) work(g *group, res *Salvaged) error {
 }
 
 // withoutReplaced leaves out what a broker would delete after compaction of the segments that there are: it holds what
-// the cleaner took.
+// the cleaner took. The cleaner never comes to the last segment, so that what begins after its end is something else.
 func withoutReplaced(scans []*scan) []*scan {
-	first := int64(math.MaxInt64)
+	first, last := int64(math.MaxInt64), int64(-1)
 	for _, s := range scans {
-		if s.src.rank < rankLeftover {
-			first = min(first, s.src.base)
+		if s.src.rank >= rankLeftover {
+			continue
+		}
+		first, last = min(first, s.src.base), max(last, s.src.base)
+		for _, q := range s.pieces {
+			last = max(last, q.last)
 		}
 	}
-	return slices.DeleteFunc(scans, func(s *scan) bool { return s.src.rank >= rankLeftover && s.src.base >= first })
+	return slices.DeleteFunc(scans, func(s *scan) bool {
+		return s.src.rank >= rankLeftover && s.src.base >= first && s.src.base <= last
+	})
 }
 
 // below leaves of all copies but the preferred one only what lies below an offset.
