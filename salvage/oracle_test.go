@@ -98,9 +98,12 @@ func TestOracleCutOff(t *testing.T) {
 		if len(deleted) == 0 {
 			continue
 		}
+		if info, err := os.Stat(deleted[len(deleted)-1]); err != nil || info.Size() == 0 {
+			continue // the active segment had nothing
+		}
 		cut++
 		if all, _ := one(t, Options{Deleted: true}, dir); all.Err != nil || all.LogEnd != ends[i] {
-			t.Errorf("%s: asked for: %v, to %d, want %d", dir, all.Err, all.LogEnd, ends[i])
+			t.Errorf("%s: asked for: %v, to %d, want %d; lost %+v", dir, all.Err, all.LogEnd, ends[i], all.Lost)
 		}
 	}
 	t.Logf("%d of %d logs had segments cut off", cut, len(dirs))
