@@ -79,6 +79,10 @@ func TestOracleCutOff(t *testing.T) {
 	for i, dir := range dirs {
 		left := batchesOf(t, dir)
 		deleted, _ := filepath.Glob(filepath.Join(dir, "*.log.deleted"))
+		deleted = slices.DeleteFunc(deleted, func(name string) bool {
+			info, err := os.Stat(name)
+			return err == nil && info.Size() == 0 // the active segment had nothing
+		})
 		res, out := one(t, Options{}, dir)
 		got := []string{}
 		if res.Err == nil {
@@ -97,9 +101,6 @@ func TestOracleCutOff(t *testing.T) {
 		}
 		if len(deleted) == 0 {
 			continue
-		}
-		if info, err := os.Stat(deleted[len(deleted)-1]); err != nil || info.Size() == 0 {
-			continue // the active segment had nothing
 		}
 		cut++
 		if all, _ := one(t, Options{Deleted: true}, dir); all.Err != nil || all.LogEnd != ends[i] {
