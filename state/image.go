@@ -54,6 +54,8 @@ type Image struct {
 	// deleted since.
 	settled   map[Resource]bool
 	leftovers map[Resource]map[string]*Config
+	// fromELR is set if the log was read from a snapshot that has the eligible leaders, or from its beginning.
+	fromELR bool
 	// pending are the changes of a transaction that has begun (KIP-868): they count when it ends, or not at all.
 	pending  []func()
 	inChange bool
@@ -206,10 +208,21 @@ func Differences(a, b *Image) []Change {
 	return list
 }
 
-// Unexplained are the differences but for settings of topics that were deleted before a snapshot and after the one
-// before: whether a snapshot has them hangs on when the node that wrote it had started.
-func (im *Image) Unexplained(differences []Change) []Change {
-	return slices.DeleteFunc(differences, func(d Change) bool {
+// Unexplained are the differences to a snapshot but for two that hang on when the node that wrote it had started:
+// settings of topics that were deleted after the snapshot before, and the eligible leaders of partitions
+// (PartitionRegistration.toRecord), which no snapshot has of a time without that feature.
+func (im *Image) Unexplained(snapshot *Image) []Change {
+	elr := im.fromELR && snapshot.hasELR()
+	return slices.DeleteFunc(Differences(im, snapshot), func(d Change) bool {
+		if before, ok := d.Before.(*Partition); ok && !elr {
+			after, ok := d.After.(*Partition)
+			if !ok {
+				return false
+			}
+			a, b := *before, *after
+			a.ELR, a.LastKnownELR, b.ELR, b.LastKnownELR = nil, nil, nil, nil
+			return Same(&a, &b)
+		}
 		if before, ok := d.Before.(*Config); ok {
 			return before.Leftover && d.After == nil
 		}
@@ -220,6 +233,12 @@ func (im *Image) Unexplained(differences []Change) []Change {
 		left := im.leftovers[after.Resource][after.Name]
 		return left != nil && left.Value == after.Value
 	})
+}
+
+// hasELR reports whether partitions have eligible leader replicas (KIP-966).
+func (im *Image) hasELR() bool {
+	f, ok := im.things[featureKey("eligible.leader.replicas.version")].(*Feature)
+	return ok && f.Level > 0
 }
 
 // put makes t the thing of its key.

@@ -225,6 +225,9 @@ func (r *imageReader) snapshot(f *logdir.File) *Image {
 func (r *imageReader) segment(f *logdir.File) {
 	im := r.image
 	im.observe = r.Observe
+	if im.settled == nil {
+		im.fromELR = im.Snapshot == "" || im.hasELR()
+	}
 	im.rebase()
 	r.delta = 0
 	base := f.Name.Base

@@ -71,13 +71,14 @@ type Coordinators struct {
 	Newer    int
 	Problems []logdir.Problem
 
+	holes     bool // records were lost that a coordinator may have, unlike those after the end of a log
 	ids       map[string]*CoordinatorTxn
 	producers map[int64]*CoordinatorTxn
 }
 
 // Complete reports whether all there is of the topic was read, so that what is not known is not there.
 func (c *Coordinators) Complete() bool {
-	return c.Count > 0 && int(c.Count) == len(c.Read) && len(c.Lost) == 0 && c.Newer == 0
+	return c.Count > 0 && int(c.Count) == len(c.Read) && !c.holes && c.Newer == 0
 }
 
 // Of is the transactional.id of a producer; nil if none is known.
@@ -223,16 +224,17 @@ func (r *transactionReader) partition(p *logdir.Partition, cluster *Cluster) {
 	if err != nil {
 		r.out.Problems = append(r.out.Problems, logdir.Problem{Display: p.Display, Err: err})
 	}
-	r.out.note(number, log.lost)
+	r.out.note(number, log.lost, log.end)
 }
 
 // note marks what may be other than it was before offsets of a partition were lost.
-func (c *Coordinators) note(number int32, lost []Lost) {
+func (c *Coordinators) note(number int32, lost []Lost, end int64) {
 	if len(lost) == 0 {
 		return
 	}
 	slices.SortFunc(lost, func(a, b Lost) int { return cmp.Compare(a.First, b.First) })
 	c.Lost[number] = lost
+	c.holes = c.holes || lost[0].Open || lost[0].First < end
 	for _, t := range c.ids {
 		t.Unsure = t.Unsure || t.Partition == number && unsure(lost, t.Offset)
 	}
