@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kseg/format"
 )
@@ -29,7 +30,7 @@ func (p *Partition) Again() (*Partition, []Problem, error) {
 func (p *Partition) Renamed(name func(f *File) (string, bool)) *Partition {
 	q := &Partition{PartitionDir: p.PartitionDir, Named: p.Named, Name: p.Name, Path: p.Path, Display: p.Display,
 		Rel:    p.Rel,
-		Parent: p.Parent, Modified: p.Modified, opts: p.opts, listed: true, byName: map[string]*File{}}
+		Parent: p.Parent, Modified: p.Modified, fresh: p.fresh, opts: p.opts, listed: true, byName: map[string]*File{}}
 	for _, f := range p.all {
 		to, ok := name(f)
 		if !ok {
@@ -46,11 +47,18 @@ func (p *Partition) Renamed(name func(f *File) (string, bool)) *Partition {
 }
 
 // SameNames reports whether the directory has had the same entries ever since it was listed, for the price of a stat.
-// Files may have grown.
+// Files may have grown. It is false for one that had just changed when it was listed, since a change after that may
+// have the same time.
 func (p *Partition) SameNames() bool {
 	now := modTime(p.Path)
-	return !now.IsZero() && now.Equal(p.Modified)
+	return !p.fresh && !now.IsZero() && now.Equal(p.Modified)
 }
+
+// tick is more than the time between two ticks of a file system's clock.
+const tick = 50 * time.Millisecond
+
+// fresh reports whether what was changed then may be changed once more without getting another time.
+func fresh(modified time.Time) bool { return time.Since(modified) < tick }
 
 // Unchanged reports whether nothing in the partition has changed between two listings of it.
 func (p *Partition) Unchanged(later *Partition) bool { return sameFiles(p.all, later.all) }

@@ -221,12 +221,12 @@ func (f *File) ReadSmall() ([]byte, error) {
 
 // readHead reads the first n bytes, or what there is.
 func (f *File) readHead(n int64) ([]byte, error) {
-	file, size, err := f.open()
+	file, info, err := f.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return f.readAt(file, make([]byte, min(size, n)))
+	return f.readAt(file, make([]byte, min(info.Size(), n)))
 }
 
 // readAt fills b from the start of the file, as far as it goes: it may have been truncated since its size was asked.

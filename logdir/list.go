@@ -128,6 +128,7 @@ func (p *Partition) Forget() { p.all, p.byName, p.Files, p.Segments = nil, nil, 
 // listPartition reads the directory of a partition. It is false if that is gone.
 func (o *opener) listPartition(p *Partition) bool {
 	p.Modified = modTime(p.Path)
+	p.fresh = fresh(p.Modified)
 	entries, err := readDir(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false

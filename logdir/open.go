@@ -122,6 +122,7 @@ type Partition struct {
 
 	// Modified is when the directory last got, lost or renamed a file, as of the listing.
 	Modified time.Time
+	fresh    bool // it had changed just before that
 
 	all    []*File // before narrowing by segment
 	byName map[string]*File
@@ -315,7 +316,7 @@ func (o *opener) directory(arg string, op *Operand, own Usage) bool {
 		name, dir, named := partitionName(arg)
 		p := &Partition{PartitionDir: dir, Named: named, Name: name, Path: arg, Display: arg, Rel: ".", Own: own,
 			opts:   &o.opts,
-			listed: true, Modified: modified, ListErr: err}
+			listed: true, Modified: modified, fresh: fresh(modified), ListErr: err}
 		p.Parent = parentOf(arg, o.opts.Gentle)
 		if !o.wanted(p) {
 			return false

@@ -14,12 +14,12 @@ type Peek struct {
 
 // Peek opens the file, calls fn, and closes it. The errors are those of View.
 func (f *File) Peek(fn func(p Peek) error) error {
-	file, size, err := f.open()
+	file, info, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	return fn(Peek{size, f, file})
+	return fn(Peek{info.Size(), f, file})
 }
 
 // Read fills dst from pos on as far as the file goes, and returns what it filled.

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -65,6 +66,8 @@ type mapping struct {
 	path    string  // by which it was opened
 	dataEnd int64   // from here on the file is a hole
 	refs    int
+	// modified is when the file was last written to before it was mapped.
+	modified time.Time
 	// resident has a byte for every page under Gentle: bit 0 is set if the page was cached before this program came.
 	resident []byte
 }
@@ -149,7 +152,11 @@ func Guard(place string, fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if err = faultOf(r); err == nil {
+				err = changedUnder(place)
+			}
+			if err == nil {
 				err = &PanicError{place, r}
+				debug.PrintStack()
 			}
 		}
 	}()
@@ -174,6 +181,29 @@ func faultOf(r any) error {
 		}
 	}
 	return nil
+}
+
+// changedUnder is the error for a panic in place while mapped files change, nil if none does: what was there at one
+// look at a mapping may be gone at the next, so that no code that reads one can be held to what it has found.
+func changedUnder(place string) error {
+	mapped.Lock()
+	defer mapped.Unlock()
+	changed := ""
+	for m, display := range mapped.all {
+		if m.changed() && (changed == "" || display == place) {
+			changed = display
+		}
+	}
+	if changed == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: other bytes came while it was read; run again", changed, ErrVanished)
+}
+
+// changed reports whether the file was written to since it was mapped.
+func (m *mapping) changed() bool {
+	info, err := m.file.Stat()
+	return err == nil && !info.ModTime().Equal(m.modified)
 }
 
 // note adds m to the mappings there are, or takes it out.
@@ -255,10 +285,11 @@ func (f *File) release(m *mapping) error {
 }
 
 func (f *File) mmap() (*mapping, error) {
-	file, size, err := f.open()
+	file, info, err := f.open()
 	if err != nil {
 		return nil, err
 	}
+	size := info.Size()
 	switch {
 	case !f.measured:
 		f.length, f.measured = size, true
@@ -267,7 +298,7 @@ func (f *File) mmap() (*mapping, error) {
 		return nil, &FaultError{Display: f.Display, Pos: size, Mapped: f.length, Now: size}
 	}
 	size = f.length
-	m := &mapping{file: file, path: f.Path, data: []byte{}}
+	m := &mapping{file: file, path: f.Path, data: []byte{}, modified: info.ModTime()}
 	if size == 0 {
 		return m, nil
 	}
@@ -282,17 +313,18 @@ func (f *File) mmap() (*mapping, error) {
 	return m, nil
 }
 
-// open opens the file for reading and says how long it is. It refuses what is not the file that was found.
-func (f *File) open() (*handle, int64, error) {
+// open opens the file for reading. It refuses what is not the file that was found.
+func (f *File) open() (*handle, fs.FileInfo, error) {
 	file, info, err := f.openPath()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if !sameFile(f.Path, info, f.id) {
 		file.Close()
-		return nil, 0, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display, ErrVanished)
+		return nil, nil, fmt.Errorf("%s: %w: another file has taken its place; run again to read that", f.Display,
+			ErrVanished)
 	}
-	return file, info.Size(), nil
+	return file, info, nil
 }
 
 // openAny is open for what the path leads to now.

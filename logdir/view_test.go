@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kseg/format"
 )
@@ -255,5 +256,20 @@ func TestReadOfALostEnd(t *testing.T) {
 	if !errors.As(err, &fault) || !errors.Is(err, ErrVanished) || fault.Pos != 5000 || fault.Mapped != 10000 ||
 		fault.Now != 5000 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPanicsWhileAFileChanges: what a View sees may be gone at its next look, which is no fault of its code.
+func TestPanicsWhileAFileChanges(t *testing.T) {
+	f := openFile(t, bytes.Repeat([]byte{9}, 100))
+	must(t, os.Chtimes(f.Path, time.Time{}, time.Unix(1, 0)))
+	err := f.View(func(b []byte) error {
+		n := int(b[50])
+		must(t, os.WriteFile(f.Path, make([]byte, 100), 0o600))
+		sink += int(b[:int(b[50])+1][n])
+		return nil
+	})
+	if !errors.Is(err, ErrVanished) {
+		t.Fatal(err)
 	}
 }

@@ -135,10 +135,13 @@ func (w *Walker[R]) inline(log *Log, take func(*Run[R]) error) error {
 
 // lookAt has a run looked at.
 func (w *Walker[R]) lookAt(look Look[R], r *Run[R]) {
-	if err := logdir.Guard(r.Log.File.Display, func() error { return look(r) }); err != nil && r.Err == nil {
+	err := logdir.Guard(r.Log.File.Display, func() error {
+		defer func() { r.Log.File.Release(r.Data[r.From:r.To]) }()
+		return look(r)
+	})
+	if err != nil && r.Err == nil {
 		r.Err = err
 	}
-	r.Log.File.Release(r.Data[r.From:r.To])
 }
 
 // next is the next log that has runs to be taken. It is false at the end, or if the context has ended.
