@@ -114,7 +114,7 @@ func partitions(ctx context.Context, p Pair, dirs *state.Dirs, opts *Options) *C
 	defer c.a.stop()
 	defer c.b.stop()
 	c.merge()
-	c.finish()
+	c.finish(ctx)
 	c.Truncation = c.truncation()
 	if opts.State {
 		c.State = compareState(c.A, c.B, c.missingA.cleaned || c.missingB.cleaned)

@@ -1,11 +1,14 @@
 package compare
 
 import (
+	"context"
+
 	"kseg/format"
+	"kseg/logdir"
 )
 
 // finish draws the conclusion.
-func (c *comparison) finish() {
+func (c *comparison) finish(ctx context.Context) {
 	for _, s := range []struct {
 		side *side
 		log  *Log
@@ -14,12 +17,36 @@ func (c *comparison) finish() {
 		s.log.End, s.log.Records, s.log.read = s.side.expected, s.side.count, true
 		s.log.Damages = s.side.damages
 		c.NotRead = append(c.NotRead, s.side.notRead...)
-		s.m.cleaned = s.m.cleaned || s.side.compacted
+		s.m.cleaned = s.m.cleaned || s.side.compacted ||
+			s.m.holes == 1 && newestOnly(ctx, s.log.Partition.Segments, s.m.next, c.opts)
 		s.log.Lost, s.log.FirstLost = s.m.lost(s.log.Missing)
 	}
 	end := min(c.A.End, c.B.End)
 	c.SharedTo, c.Nothing = end-1, end <= c.SharedFrom && c.A.Records+c.B.Records > 0
 	c.Result = c.result()
+}
+
+// newestOnly reports whether no two records below an offset have one key, and all have one: so does the cleaner leave a
+// log. Where that holds of a stretch that is missing without another trace, it is believed to have been here.
+func newestOnly(ctx context.Context, segments []*logdir.Segment, until int64, opts *Options) bool {
+	seen := map[uint64]bool{}
+	s := newSide(segments, &Options{MaxBatchBytes: opts.MaxBatchBytes})
+	s.start(ctx)
+	defer s.stop()
+	for s.advance(); s.batch != nil && s.batch.BaseOffset < until; s.advance() {
+		s.open()
+		for i := range s.records {
+			r := &s.records[i]
+			switch {
+			case r.offset >= until:
+			case r.kind == noKey || seen[r.key] || len(seen) == mostOpen:
+				return false
+			case r.kind == keyed || r.kind == tombstone:
+				seen[r.key] = true
+			}
+		}
+	}
+	return true
 }
 
 func (c *Comparison) result() Result {
