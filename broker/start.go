@@ -237,7 +237,8 @@ func (b *Start) recognize() {
 func (b *Start) imageAfter(p *logdir.Partition, before *state.Image) (*state.Image, error) {
 	from := b.Metadata.snapshot
 	lost := len(b.Metadata.Lost.Ranges) > 0
-	if !lost && before != nil && before.From == from {
+	if !lost && before != nil && (before.From == from || before.From != nil && from != nil &&
+		before.From.Path == from.Path) {
 		return before, nil
 	}
 	options := state.FoldOptions{From: from, Fresh: from == nil, Torn: true}

@@ -3,6 +3,7 @@ package logdir
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrGone is an ErrVanished of a directory that was found in a log directory and is not there any more, as when a topic
@@ -36,6 +37,10 @@ func (p *Partition) Steady(do func() error) error {
 // others then.
 func (p *Partition) Renew() error {
 	if p.opts == nil || !p.listed || p.Modified.IsZero() || p.SameNames() {
+		return nil
+	}
+	if again, _, err := p.Again(); err == nil && p.Unchanged(again) && slices.Equal(p.Subdirs, again.Subdirs) {
+		p.Modified, p.fresh = again.Modified, again.fresh
 		return nil
 	}
 	o := opener{opts: *p.opts, set: &Set{}}
