@@ -241,6 +241,9 @@ func compareDetails(t *testing.T, im *Image, groups []*Group, want *adminAnswers
 	}
 	for _, g := range groups {
 		w := want.Groups[g.ID]
+		if g.Kind == StreamsKind && w.Epoch == nil {
+			continue // it was not described
+		}
 		if w.Epoch != nil && (!g.HasEpoch || g.Epoch != *w.Epoch) {
 			t.Errorf("%s has epoch %d, want %d", g.ID, g.Epoch, *w.Epoch)
 		}
