@@ -150,6 +150,7 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 	}
 	switch {
 	case worst.Severity == Damage:
+		p.tellFailure(worst, found, s.Failure)
 	case s.Failure != nil && p.dir.Parent != nil && p.dir.Parent.Listed && !p.dir.Parent.Narrowed:
 		// The check of the start names the file that it fails at.
 	case s.Failure != nil:
@@ -159,6 +160,21 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 		worst.Severity = Damage
 		worst.Message += fmt.Sprintf("; %s lets the log go from %d to %d%s", p.startWords(), s.LogStart, s.LogEnd,
 			goneWords(s))
+	}
+}
+
+// tellFailure adds to the worst damage that the partition is not loaded, if none of the findings is about the file that
+// the start fails at: what is damaged may be read when another segment is recovered.
+func (p *partition) tellFailure(worst *Finding, found []*Finding, failure *broker.Failure) {
+	if failure == nil || slices.ContainsFunc(found, func(f *Finding) bool {
+		return filepath.Base(f.File) == failure.Place || f.Code == "metadata-snapshot-needed"
+	}) {
+		return
+	}
+	worst.Message += fmt.Sprintf("; %s: %s", p.failed(failure), failure)
+	if f := p.dir.FileNamed(failure.Place); f != nil {
+		worst.Related = append(worst.Related, inFile(f.Rel, -1, -1))
+		p.driver.damaged = append(p.driver.damaged, f.Display)
 	}
 }
 
@@ -243,6 +259,8 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 		return false
 	case loaded && seg.Recovered:
 		f.Message += "; " + p.startWords() + " recovers the segment, and keeps this as it is"
+	case s.Failure != nil:
+		return false
 	case loaded && s.Clean:
 		f.Message += "; " + p.startWords() + " does not look at it: the broker stopped cleanly" + p.fallsBack(s)
 	case loaded:
