@@ -187,3 +187,27 @@ func (c *trial) unseenEntry(file string, before, after []byte, healthy map[fileC
 	}
 	return ""
 }
+
+// TestFailureInAnotherFile: what is damaged keeps the start from reading another file, which is told with the damage.
+func TestFailureInAnotherFile(t *testing.T) {
+	for _, c := range []struct {
+		base, file string
+		bit        int
+	}{
+		{txnBase, "00000000000000000246.index", 7*8 + 5},
+		{"0.9.0.1/legacy/old-v0-snappy-0", "00000000000000000000.log", 1343*8 + 4},
+	} {
+		trial := newTrial(t, rand.New(rand.NewPCG(5, 5)), filepath.Join(t.TempDir(), "data"), c.base)
+		f := fault{file: filepath.Join(trial.dir, c.file), bit: c.bit}
+		before, err := os.ReadFile(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, f.file, f.do(before))
+		found, _ := runOn(t, Options{Level: Records}, trial.root)
+		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Severity < Damage })
+		if len(found) != 1 || !strings.Contains(found[0].Message, "does not load the partition") {
+			t.Errorf("%s: %v", c.file, found)
+		}
+	}
+}

@@ -167,7 +167,7 @@ func (p *partition) tellLoss(found []*Finding, s *broker.PartitionStart) {
 // the start fails at: what is damaged may be read when another segment is recovered.
 func (p *partition) tellFailure(worst *Finding, found []*Finding, failure *broker.Failure) {
 	if failure == nil || slices.ContainsFunc(found, func(f *Finding) bool {
-		return filepath.Base(f.File) == failure.Place || f.Code == "metadata-snapshot-needed"
+		return f.Severity == Damage && filepath.Base(f.File) == failure.Place || f.Code == "metadata-snapshot-needed"
 	}) {
 		return
 	}
