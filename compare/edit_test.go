@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,17 +68,6 @@ func readAll(reader *format.RecordReader, b *format.Batch) (all []format.Record)
 type edit struct {
 	what     string // changed, dropped or moved
 	from, to int64
-}
-
-// editAny changes, drops or moves a record of a partition that is no control record; nil if there is none to move.
-func editAny(t testing.TB, rng *rand.Rand, dir string) *edit {
-	t.Helper()
-	all, _ := recordsOf(t, dir)
-	all = slices.DeleteFunc(all, func(r kept) bool { return !r.data })
-	if len(all) == 0 {
-		return nil
-	}
-	return editRecord(t, dir, ways[rng.IntN(len(ways))], all[rng.IntN(len(all))].Offset)
 }
 
 var ways = []string{"changed", "dropped", "moved"}

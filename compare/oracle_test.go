@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -131,4 +132,15 @@ func TestOracleFreezeCleaned(t *testing.T) {
 			}
 		}
 	}
+}
+
+// editAny changes, drops or moves a record of a partition that is no control record; nil if there is none to move.
+func editAny(t testing.TB, rng *rand.Rand, dir string) *edit {
+	t.Helper()
+	all, _ := recordsOf(t, dir)
+	all = slices.DeleteFunc(all, func(r kept) bool { return !r.data })
+	if len(all) == 0 {
+		return nil
+	}
+	return editRecord(t, dir, ways[rng.IntN(len(ways))], all[rng.IntN(len(all))].Offset)
 }
