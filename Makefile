@@ -70,7 +70,7 @@ fmt:
 
 vet:
 	$(GO) vet ./...
-	$(GO) vet -tags oracle ./...
+	$(GO) vet -tags oracle ./... ./testdata/make
 
 # The version is pinned here and not in go.mod, so that a linter's dependencies never become ours.
 staticcheck:

@@ -6,6 +6,7 @@ import "kseg/format"
 type epochs struct {
 	l       *loader
 	entries format.EpochCache
+	found   format.EpochCache // as the file has them
 }
 
 const (
@@ -32,7 +33,7 @@ func (l *loader) loadEpochs() error {
 	if err != nil {
 		return &Failure{Offline: format.Throws(err) == format.IOException, Place: epochsName, Err: err}
 	}
-	l.epochs.entries = decoded.Loaded()
+	l.epochs.entries, l.epochs.found = decoded.Loaded(), decoded.Loaded()
 	return nil
 }
 

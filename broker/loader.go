@@ -21,8 +21,11 @@ type LoadOptions struct {
 	IndexBytes    int64 // segment.index.bytes
 	SegmentBytes  int64 // segment.bytes, where Preallocate is true
 	Preallocate   bool
-	ExpiredMs     int64 // producers whose last batch is not younger are forgotten
-	MaxBatchBytes int64 // bounds what a batch may decompress to
+	ExpiredMs     int64  // producers whose last batch is not younger are forgotten
+	MaxBatchBytes int64  // bounds what a batch may decompress to
+	Watermark     *int64 // the high watermark by the checkpoint, nil if that does not list the log
+	// LedElsewhere reports whether another broker leads the partition in an epoch after the given one; nil: unknown.
+	LedElsewhere func(epoch int32) bool
 	// Edits are supposed to be made before.
 	Edits []Edit
 	// Progress is called with the bytes of logs that were read since its last call; Stop says that the run is to end.

@@ -16,6 +16,8 @@ type Loss struct {
 	Bytes int64
 	// Ranges are offsets that can be read, or guessed from headers, in what goes, and are nowhere else, ascending.
 	Ranges []LostRange
+	// CutOff are likewise in .deleted files, but were taken away before, by replication.
+	CutOff []LostRange
 }
 
 // LostRange is a range of offsets of a log that goes, or of its end.
@@ -57,6 +59,10 @@ func (l *loader) measure(out *Loaded) error {
 		if err != nil {
 			return err
 		}
+		if len(lost) > 0 && l.cutOff(f, lost[0].First) {
+			out.Lost.CutOff = append(out.Lost.CutOff, lost...)
+			continue
+		}
 		if !f.Name.Leftover() {
 			out.Lost.Bytes += f.Size - kept[f]
 		} else if len(lost) > 0 {
@@ -69,6 +75,25 @@ func (l *loader) measure(out *Loaded) error {
 			cmp.Compare(a.Last, b.Last))
 	})
 	return nil
+}
+
+// cutOff reports whether replication took the offsets of a removed log away, from the given one on: none of them was
+// committed, and a later leader epoch begins below them, or another broker leads in one.
+func (l *loader) cutOff(f *logdir.File, first int64) bool {
+	if f.Name.Suffix != strings.TrimPrefix(deletedSuffix, ".") || l.opts.Watermark == nil || *l.opts.Watermark > first ||
+		l.epochs == nil {
+		return false
+	}
+	later := false
+	_ = f.View(func(data []byte) error {
+		b, err := format.DecodeBatch(data, 0)
+		later = err == nil && !b.Legacy() && (l.opts.LedElsewhere != nil && l.opts.LedElsewhere(b.LeaderEpoch) ||
+			slices.ContainsFunc(l.epochs.found, func(e format.EpochEntry) bool {
+				return e.Epoch > b.LeaderEpoch && e.StartOffset <= first
+			}))
+		return nil
+	})
+	return later
 }
 
 // replaced reports whether a removed log was cleaned into one that is there: the cleaner gives that the name of the

@@ -344,6 +344,12 @@ func (b *Start) load(dir *DirStart, p *logdir.Partition) *PartitionStart {
 		parent = dir.Dir
 	}
 	opts := b.partitionOptions(out, b.opts.Settings(parent))
+	if dir != nil {
+		tp := state.TopicPartition{Topic: p.Topic, Partition: p.PartitionDir.Partition}
+		if mark, ok := dir.State.Offset(format.KindReplicationOffsetCheckpoint, tp); ok {
+			opts.Watermark = &mark
+		}
+	}
 	if out.Loaded, out.Err = Load(p, opts); out.Err != nil {
 		return out
 	}
@@ -394,6 +400,7 @@ func (b *Start) partitionOptions(p *PartitionStart, s *state.Settings) LoadOptio
 	opts.IndexBytes = s.Topic(topic, "segment.index.bytes").Int()
 	opts.Preallocate, opts.SegmentBytes = s.Topic(topic, "preallocate").Bool(), s.Topic(topic, "segment.bytes").Int()
 	opts.Tiered = s.Topic(topic, "remote.storage.enable").Bool() && !strings.HasPrefix(topic, "__")
+	opts.LedElsewhere = func(epoch int32) bool { return s.LedElsewhere(p.Partition.PartitionDir, epoch) }
 	return opts
 }
 

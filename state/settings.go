@@ -78,6 +78,19 @@ type Settings struct {
 	server    map[string]string
 }
 
+// LedElsewhere reports whether the metadata say that another broker leads a partition, in an epoch after the given one.
+func (s *Settings) LedElsewhere(p format.PartitionDir, epoch int32) bool {
+	if s.Image == nil || !s.HasNodeID {
+		return false
+	}
+	topic := s.Image.Topic(p.Topic)
+	if topic == nil || topic.Partitions[p.Partition] == nil {
+		return false
+	}
+	now := topic.Partitions[p.Partition]
+	return now.Leader != s.NodeID && now.LeaderEpoch > epoch
+}
+
 // Given is what was said of settings besides what the log directories hold.
 type Given struct {
 	Overrides []Override

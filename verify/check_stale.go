@@ -110,7 +110,8 @@ func (s *segment) truncatedHere() bool {
 	if len(epochs) == 0 || epochs[len(epochs)-1].StartOffset >= s.nextOffset {
 		return false
 	}
-	return s.nextOffset > s.base || s.part.ledElsewhere(epochs[len(epochs)-1].Epoch)
+	return s.nextOffset > s.base || s.part.driver.settings(s.part.dir.Parent).LedElsewhere(
+		s.part.dir.PartitionDir, epochs[len(epochs)-1].Epoch)
 }
 
 // stale is like that of the offset index, beside which a time index is written: what was cut off is out of order behind

@@ -433,6 +433,14 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) bool {
 	for _, r := range f.Related {
 		files[filepath.Base(r.File)] = true
 	}
+	for _, r := range s.Lost.CutOff {
+		if files[r.File] {
+			f.FirstOffset, f.LastOffset = r.First, r.Last
+			f.Message = fmt.Sprintf("a follower cut off offsets %d to %d, which were not committed and which the leader of a "+
+				"later epoch does not have", r.First, r.Last)
+			return true
+		}
+	}
 	for _, r := range s.Lost.Ranges {
 		if f.Code == "leftover-swap" && len(s.Cuts) == 0 && !format.ParseFileName(r.File).Leftover() {
 			f.Severity = Damage
@@ -444,11 +452,6 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) bool {
 			continue
 		}
 		f.FirstOffset, f.LastOffset = r.First, r.Last
-		if p.cutOff(r) {
-			f.Message = fmt.Sprintf("a follower cut off offsets %d to %d, which were not committed and which the leader of a "+
-				"later epoch does not have", r.First, r.Last)
-			return true
-		}
 		f.Severity = Damage
 		f.Message = fmt.Sprintf("%s deletes %s, and offsets %d to %d are nowhere else", p.startWords(), r.File, r.First,
 			r.Last)
@@ -457,45 +460,6 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) bool {
 		return true
 	}
 	return false
-}
-
-// cutOff reports whether replication took the offsets of a file away: none of them was committed, and a later leader
-// epoch begins below them, or another broker leads in one.
-func (p *partition) cutOff(r broker.LostRange) bool {
-	_, mark, ok := p.entry(format.KindReplicationOffsetCheckpoint)
-	file := p.dir.FileNamed(r.File)
-	if !ok || mark.Offset > r.First || file == nil {
-		return false
-	}
-	later := false
-	_ = file.View(func(data []byte) error {
-		b, err := format.DecodeBatch(data, 0)
-		later = err == nil && !b.Legacy() && (p.ledElsewhere(b.LeaderEpoch) || p.epochBelow(r.First, b.LeaderEpoch))
-		return nil
-	})
-	return later
-}
-
-// ledElsewhere reports whether the metadata of the cluster says that another broker leads the partition, in a later
-// epoch.
-func (p *partition) ledElsewhere(epoch int32) bool {
-	settings := p.driver.settings(p.dir.Parent)
-	if settings.Image == nil || !settings.HasNodeID {
-		return false
-	}
-	topic := settings.Image.Topic(p.dir.Topic)
-	if topic == nil || topic.Partitions[p.dir.Partition] == nil {
-		return false
-	}
-	now := topic.Partitions[p.dir.Partition]
-	return now.Leader != settings.NodeID && now.LeaderEpoch > epoch
-}
-
-// epochBelow reports whether a leader epoch above the given one begins at or below an offset.
-func (p *partition) epochBelow(offset int64, epoch int32) bool {
-	return slices.ContainsFunc(p.leaderEpochs(), func(e format.EpochEntry) bool {
-		return e.Epoch > epoch && e.StartOffset <= offset
-	})
 }
 
 // leaderEpochs are those that a broker loads, none if they cannot be read.
