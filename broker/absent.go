@@ -191,10 +191,14 @@ func (b *Start) checkRoom() {
 		if a.Dir == nil {
 			continue
 		}
+		const says = "; the partition's directory cannot be made"
 		for _, f := range a.Dir.Dir.Files {
 			if f.Name.Raw == a.Name() {
-				a.Dir.offline(f.Display, "it is a file; the partition's directory cannot be made")
+				a.Dir.offline(f.Display, "it is a file"+says)
 			}
+		}
+		if slices.Contains(a.Dir.Dir.Links, a.Name()) {
+			a.Dir.offline(a.Dir.Dir.Display+"/"+a.Name(), logdir.ErrDangling.Error()+says)
 		}
 	}
 }

@@ -17,8 +17,8 @@ const (
 // loadEpochs reads the file; one that is missing is made. What a broker cannot read keeps the log from being loaded.
 func (l *loader) loadEpochs() error {
 	l.epochs = &epochs{l: l}
-	if l.dir.dirs[epochsName] {
-		return &Failure{Offline: true, Place: epochsName, Err: errDirectory}
+	if f := l.dir.bars(epochsName); f != nil {
+		return f
 	}
 	f := l.dir.files[epochsName]
 	if f == nil {

@@ -136,6 +136,18 @@ func (d *folder) dropSnapshot(name string) {
 	}
 }
 
+// bars is why a broker cannot open a file of that name, nil if it can: the log directory goes offline then.
+func (d *folder) bars(name string) *Failure {
+	switch {
+	case d.dirs[name]:
+		return &Failure{Offline: true, Place: name, Err: errDirectory}
+	case slices.Contains(d.dir.Links, name):
+		return &Failure{Offline: true, Place: name, Err: logdir.ErrDangling}
+	default:
+		return nil
+	}
+}
+
 // read is the whole of a small file.
 func (d *folder) read(name string) ([]byte, error) {
 	if d.dirs[name] {

@@ -105,8 +105,8 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 
 // opens notes that a file is opened: a log directory goes offline where there is a directory of that name.
 func (l *loader) opens(name string) {
-	if l.dir.dirs[name] && l.barred == nil {
-		l.barred = &Failure{Offline: true, Place: name, Err: errDirectory}
+	if l.barred == nil {
+		l.barred = l.dir.bars(name)
 	}
 }
 

@@ -186,22 +186,52 @@ func (b *Start) checkNames(metadata *DirStart) {
 // does not fit into memory ends the loading, but not the log cleaner's broker.
 func (d *DirStart) checkCheckpoints() {
 	for _, kind := range state.CheckpointKinds {
-		c := d.State.Checkpoint(kind)
-		if c == nil || c.Err == nil {
-			continue
-		}
-		throws := format.Throws(c.Err)
+		file, err, throws := d.checkpointError(kind)
 		loading := kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
 		switch {
+		case err == nil || kind == format.KindReplicationOffsetCheckpoint && !d.serves():
 		case throws == format.IOException:
-			d.offline(c.File.Display, c.Err.Error())
+			d.offline(file, err.Error())
 			d.Early = d.Early || loading
 		case throws == format.OutOfMemoryError && loading:
-			d.start.stop(c.File.Display, c.Err.Error())
+			d.start.stop(file, err.Error())
 		case kind == format.KindReplicationOffsetCheckpoint:
-			d.Refused = append(d.Refused, Reason{c.File.Display, c.Err.Error()})
+			d.Refused = append(d.Refused, Reason{file, err.Error()})
 		}
 	}
+}
+
+// checkpointError is why a broker cannot read a checkpoint, nil if it can, and what it throws.
+func (d *DirStart) checkpointError(kind format.Kind) (file string, err error, throws format.Exception) {
+	name := kind.Info().Name
+	if slices.Contains(d.Dir.Links, name) {
+		return d.Dir.Display + "/" + name, logdir.ErrDangling, format.IOException
+	}
+	if c := d.State.Checkpoint(kind); c != nil && c.Err != nil {
+		return c.File.Display, c.Err, format.Throws(c.Err)
+	}
+	return "", nil, throws
+}
+
+// serves reports whether a broker serves a partition in the log directory, or makes one: it reads the high watermarks
+// then. Where it is not known what the metadata place there, it serves what is there.
+func (d *DirStart) serves() bool {
+	b := d.start
+	if !d.Dir.Listed || d.Dir.Narrowed {
+		return true
+	}
+	b.aside = map[string]bool{}
+	for _, other := range b.Dirs {
+		for _, p := range other.Dir.Partitions {
+			why, err := b.stray(p)
+			b.aside[p.Path] = why != ""
+			left := p.Suffix == "delete" || p.Suffix == "stray" || p.IsClusterMetadata()
+			if other == d && !left && (why == "" || err != nil) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(b.Absent(), func(a Absent) bool { return a.Dir == d || a.Dir == nil })
 }
 
 // checkpointed is what a checkpoint says of a partition as a broker takes it: 0 if the file cannot be read.

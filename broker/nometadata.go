@@ -95,6 +95,9 @@ func (s *Server) allDirs() []string {
 func (b *Start) checkBootstrap(metadata *DirStart) {
 	for _, d := range b.Dirs {
 		home := b.keepsMetadata(d, metadata)
+		if home && slices.Contains(d.Dir.Links, state.MetadataDir) {
+			b.stop(d.Dir.Display+"/"+state.MetadataDir, logdir.ErrDangling.Error())
+		}
 		for _, f := range d.Dir.Files {
 			switch {
 			case f.Name.Raw == state.MetadataDir:

@@ -158,22 +158,23 @@ func NewStart(dirs []*logdir.LogDir, known *state.Dirs, opts *StartOptions) (*St
 	b.checkProperties()
 	b.checkNames(metadata)
 	b.checkBootstrap(metadata)
-	for _, d := range b.Dirs {
-		d.checkCheckpoints()
-	}
 	if len(b.Dirs) > 0 {
 		for _, dir := range opts.Empty {
 			b.empty(dir)
 		}
 	}
 	b.checkServer(metadata)
+	var err error
 	if metadata != nil {
-		if err := b.loadQuorum(metadata); err != nil || b.image != nil || b.Metadata != nil && b.Metadata.Failure != nil {
-			return b, err
-		}
+		err = b.loadQuorum(metadata)
 	}
-	b.lackMetadata()
-	return b, nil
+	if err == nil && b.image == nil && (b.Metadata == nil || b.Metadata.Failure == nil) {
+		b.lackMetadata()
+	}
+	for _, d := range b.Dirs {
+		d.checkCheckpoints()
+	}
+	return b, err
 }
 
 // loadQuorum loads the metadata log, and finds what is left of the metadata.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,7 +152,11 @@ func runPredict(ctx context.Context, env *Env, o *predictOptions, args []string)
 	if err != nil {
 		return err
 	}
-	incomplete := env.report(append(set.Problems, problems...))
+	// What a broker makes of a link that leads nowhere is known, and said.
+	problems = slices.DeleteFunc(append(set.Problems, problems...), func(p logdir.Problem) bool {
+		return errors.Is(p, logdir.ErrDangling)
+	})
+	incomplete := env.report(problems)
 	if err := o.print(env, all, &options); err != nil {
 		return errors.Join(err, incomplete)
 	}

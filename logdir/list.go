@@ -86,7 +86,7 @@ func isDir(dir string, e fs.DirEntry) bool {
 func (o *opener) logDir(arg string, entries []fs.DirEntry) *LogDir {
 	d := &LogDir{Path: arg, Display: arg, Listed: true, opts: &o.opts}
 	var dirs []subdir
-	d.Files, dirs = o.list(arg, arg, "", entries)
+	d.Files, dirs, d.Links = o.list(arg, arg, "", entries)
 	d.Subdirs = namesOf(dirs)
 	for _, f := range d.Files {
 		f.LogDir = d
@@ -186,7 +186,9 @@ func joined(dir, name, longer string) string {
 }
 
 // list makes Files of the entries of a directory, in dump order, and collects the names of its directories.
-func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir) {
+// links are the names of links that lead nowhere.
+func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir,
+	links []string) {
 	for _, e := range entries {
 		at := filepath.Join(path, e.Name())
 		shown := joined(display, e.Name(), at)
@@ -199,7 +201,8 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		if linked {
 			info, err = stat(at)
 			if errors.Is(err, fs.ErrNotExist) {
-				o.problem(shown, fmt.Errorf("%s: a link that leads nowhere", shown))
+				o.problem(shown, fmt.Errorf("%s: %w", shown, ErrDangling))
+				links = append(links, e.Name())
 				continue
 			}
 		}
@@ -216,7 +219,7 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		}
 	}
 	slices.SortFunc(files, func(a, b *File) int { return a.Name.Compare(b.Name) })
-	return files, dirs
+	return files, dirs, links
 }
 
 // fillPartition lists a partition's files and puts its segments together.
@@ -226,7 +229,7 @@ func (o *opener) fillPartition(p *Partition, entries []fs.DirEntry) {
 		rel = ""
 	}
 	var dirs []subdir
-	p.all, dirs = o.list(p.Path, p.Display, rel, entries)
+	p.all, dirs, p.Links = o.list(p.Path, p.Display, rel, entries)
 	p.Subdirs = namesOf(dirs)
 	p.byName = make(map[string]*File, len(p.all))
 	for _, f := range p.all {

@@ -61,6 +61,9 @@ type Problem struct {
 	Err     error
 }
 
+// ErrDangling is in the problem of a link that leads nowhere.
+var ErrDangling = errors.New("a link that leads nowhere")
+
 // Error is the sentence.
 func (p Problem) Error() string { return p.Err.Error() }
 
@@ -77,6 +80,8 @@ type LogDir struct {
 	Partitions []*Partition
 	// Subdirs are the names of all directories, kept or not, partitions or not, sorted. It is nil if Listed is false.
 	Subdirs []string
+	// Links are the names of links that lead nowhere.
+	Links []string
 	// Own is what du counts for the directory itself.
 	Own Usage
 	// Listed is false for the parent of a partition or file that was given alone: then only its state files are known.
@@ -109,8 +114,8 @@ type Partition struct {
 	Segments []*Segment
 	// Files are all the files that the options keep, in dump order, those of the segments included.
 	Files []*File
-	// Subdirs are the names of directories inside, which Kafka does not make.
-	Subdirs []string
+	// Subdirs are the names of directories inside, which Kafka does not make, and Links those of links that lead nowhere.
+	Subdirs, Links []string
 	// Own is what du counts for the directory itself, or for the link to it if Linked.
 	Own Usage
 	// Linked is true if a link in the log directory leads to the directory, which then lies elsewhere.
