@@ -186,7 +186,7 @@ func (b *Start) checkNames(metadata *DirStart) {
 // does not fit into memory ends the loading, but not the log cleaner's broker.
 func (d *DirStart) checkCheckpoints() {
 	for _, kind := range state.CheckpointKinds {
-		file, err, throws := d.checkpointError(kind)
+		file, throws, err := d.checkpointError(kind)
 		loading := kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
 		switch {
 		case err == nil || kind == format.KindReplicationOffsetCheckpoint && !d.serves():
@@ -201,16 +201,16 @@ func (d *DirStart) checkCheckpoints() {
 	}
 }
 
-// checkpointError is why a broker cannot read a checkpoint, nil if it can, and what it throws.
-func (d *DirStart) checkpointError(kind format.Kind) (file string, err error, throws format.Exception) {
+// checkpointError is what a broker throws that cannot read a checkpoint, and why; the error is nil if it can.
+func (d *DirStart) checkpointError(kind format.Kind) (file string, throws format.Exception, err error) {
 	name := kind.Info().Name
 	if slices.Contains(d.Dir.Links, name) {
-		return d.Dir.Display + "/" + name, logdir.ErrDangling, format.IOException
+		return d.Dir.Display + "/" + name, format.IOException, logdir.ErrDangling
 	}
 	if c := d.State.Checkpoint(kind); c != nil && c.Err != nil {
-		return c.File.Display, c.Err, format.Throws(c.Err)
+		return c.File.Display, format.Throws(c.Err), c.Err
 	}
-	return "", nil, throws
+	return "", throws, nil
 }
 
 // serves reports whether a broker serves a partition in the log directory, or makes one: it reads the high watermarks
