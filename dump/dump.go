@@ -222,7 +222,7 @@ type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// print dispatches on the file's kind.
+// print shows a file as its kind has it.
 func (d *dumper) print(f *logdir.File) error {
 	if d.opts.Count && !isLog(f) {
 		return nil
@@ -230,25 +230,26 @@ func (d *dumper) print(f *logdir.File) error {
 	if d.opts.Compat && !knownThere(f) {
 		return d.ignore(f)
 	}
-	switch f.Kind() {
-	case format.KindLog, format.KindCheckpoint:
+	switch show := binaries[f.Kind()]; {
+	case isLog(f):
 		return d.log(f)
-	case format.KindOffsetIndex:
-		return d.offsetIndex(f)
-	case format.KindTimeIndex:
-		return d.timeIndex(f)
-	case format.KindTxnIndex:
-		return d.txnIndex(f)
-	case format.KindProducerSnapshot:
-		return d.snapshot(f)
+	case show != nil:
+		return show(d, f)
 	}
 	return d.stateFile(f)
 }
 
+// binaries prints the kinds for which the real tool has a form of its own.
+var binaries = map[format.Kind]func(*dumper, *logdir.File) error{
+	format.KindOffsetIndex:      (*dumper).offsetIndex,
+	format.KindTimeIndex:        (*dumper).timeIndex,
+	format.KindTxnIndex:         (*dumper).txnIndex,
+	format.KindProducerSnapshot: (*dumper).snapshot,
+}
+
 // knownThere reports whether the real tool prints such a file; it looks at the text after the last dot.
 func knownThere(f *logdir.File) bool {
-	return !f.Name.Leftover() && (f.Kind().IsSegmentFile() || f.Kind() == format.KindProducerSnapshot ||
-		f.Kind() == format.KindCheckpoint)
+	return !f.Name.Leftover() && (isLog(f) || binaries[f.Kind()] != nil)
 }
 
 // ignore passes over a file in the real tool's words.

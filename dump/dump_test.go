@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -211,4 +212,23 @@ func TestJavaHash(t *testing.T) {
 			t.Errorf("javaHash(%q) = %d, want %d", s, got, want)
 		}
 	}
+}
+
+// TestEveryKind: what is in a real file of a kind is printed, as text and as JSON.
+func TestEveryKind(t *testing.T) {
+	fixture.EachKind(t, func(kind format.Kind, name string, _ []byte) {
+		file := filepath.Join(fixture.View(t, path.Dir(name)), path.Base(name))
+		for _, output := range []Output{Text, JSON} {
+			o := defaults()
+			o.Output = output
+			out, errOut, res := dumped(t, o, file)
+			lines := strings.Count(out, "\n")
+			if output == Text {
+				lines-- // the title
+			}
+			if lines < 1 || strings.Contains(errOut, "Ignoring") || res.Incomplete {
+				t.Errorf("%s: %d lines of content; stderr: %s", kind, lines, errOut)
+			}
+		}
+	})
 }

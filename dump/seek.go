@@ -22,7 +22,7 @@ func (d *dumper) choose(set *logdir.Set) []*logdir.File {
 }
 
 func isLog(f *logdir.File) bool {
-	return f.Kind() == format.KindLog || f.Kind() == format.KindCheckpoint
+	return f.Kind().Batches()
 }
 
 // mayHold judges a segment by its base offset and that of the next one of the partition.

@@ -38,52 +38,52 @@ type indexed struct {
 // withSurroundings calls fn while the files beside e.file that matter to its kind can be read.
 func (e *explainer) withSurroundings(fn func() error) error {
 	e.around = &surroundings{offset: -1}
-	switch e.file.Kind() {
-	case format.KindLog:
-		return e.beside(format.KindOffsetIndex, e.around.takeIndex(max(e.base, 0)), fn)
-	case format.KindOffsetIndex:
-		return e.beside(format.KindLog, e.around.takeLog, fn)
-	case format.KindTimeIndex:
-		return e.beside(format.KindOffsetIndex, e.around.takeIndex(max(e.base, 0)), func() error {
-			return e.beside(format.KindLog, e.around.takeLog, fn)
-		})
-	}
-	return fn()
+	return e.beside(besides[e.file.Kind()], fn)
 }
 
-// beside calls take with the file of another kind, if there is one, and then fn.
-func (e *explainer) beside(kind format.Kind, take func(data []byte, name string), fn func() error) error {
-	f := e.file.Sibling(kind)
-	if f == nil {
+// besides are the kinds of files of the same segment that say more of one.
+var besides = map[format.Kind][]format.Kind{
+	format.KindLog:         {format.KindOffsetIndex},
+	format.KindOffsetIndex: {format.KindLog},
+	format.KindTimeIndex:   {format.KindOffsetIndex, format.KindLog},
+}
+
+// beside takes the files of these kinds, as far as there are such, and calls fn.
+func (e *explainer) beside(kinds []format.Kind, fn func() error) error {
+	if len(kinds) == 0 {
 		return fn()
+	}
+	f := e.file.Sibling(kinds[0])
+	if f == nil {
+		return e.beside(kinds[1:], fn)
 	}
 	ran := false
 	err := f.View(func(data []byte) error {
 		ran = true
-		take(data, f.Name.Raw)
-		return fn()
+		if f.Kind().Batches() {
+			e.around.log, e.around.logName = data, f.Name.Raw
+		} else {
+			e.around.takeIndex(data, f.Name.Raw, max(e.base, 0))
+		}
+		return e.beside(kinds[1:], fn)
 	})
 	if !ran { // it cannot be read, which is not what was asked about
-		return fn()
+		return e.beside(kinds[1:], fn)
 	}
 	return err
 }
 
-func (s *surroundings) takeLog(data []byte, name string) { s.log, s.logName = data, name }
-
-func (s *surroundings) takeIndex(base int64) func([]byte, string) {
-	return func(data []byte, name string) {
-		x := format.NewOffsetIndex(data, base).Logical()
-		s.index, s.indexName = &indexed{entry: map[int64]int{}, x: x}, name
-		for i := range x.Len() {
-			at := int64(x.Entry(i).Position)
-			if _, known := s.index.entry[at]; !known {
-				s.index.entry[at] = i
-				s.index.positions = append(s.index.positions, at)
-			}
+func (s *surroundings) takeIndex(data []byte, name string, base int64) {
+	x := format.NewOffsetIndex(data, base).Logical()
+	s.index, s.indexName = &indexed{entry: map[int64]int{}, x: x}, name
+	for i := range x.Len() {
+		at := int64(x.Entry(i).Position)
+		if _, known := s.index.entry[at]; !known {
+			s.index.entry[at] = i
+			s.index.positions = append(s.index.positions, at)
 		}
-		slices.Sort(s.index.positions)
 	}
+	slices.Sort(s.index.positions)
 }
 
 // batchAt words what is at a position of the log, for an offset index entry of that relative offset.

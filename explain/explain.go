@@ -98,7 +98,7 @@ func newExplainer(ctx context.Context, f *logdir.File, opts *Options, data []byt
 
 // segmented reports whether the file consists of batches.
 func (e *explainer) segmented() bool {
-	return e.file.Kind() == format.KindLog || e.file.Kind() == format.KindCheckpoint
+	return e.file.Kind().Batches()
 }
 
 func (e *explainer) run(out io.Writer) error {

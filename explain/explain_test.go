@@ -70,7 +70,7 @@ func cover(t testing.TB, f *logdir.File, data []byte, keep bool) []field {
 		notes: io.Discard, around: &surroundings{}, topic: topicOf(f), rr: format.NewRecordReader(16<<20, nil),
 		schema: schema.NewDecoder()}
 	show := e.entries
-	if kind := f.Kind(); kind == format.KindLog || kind == format.KindCheckpoint {
+	if f.Kind().Batches() {
 		show = e.segment
 	}
 	if err := show(); err != nil && len(data) > 0 {
@@ -114,6 +114,17 @@ func TestFieldsCoverRealFiles(t *testing.T) {
 	if files < 500 {
 		t.Errorf("only %d files", files)
 	}
+}
+
+// TestEveryKind: each field of a real file of any kind is told.
+func TestEveryKind(t *testing.T) {
+	fixture.EachKind(t, func(kind format.Kind, name string, data []byte) {
+		for _, f := range cover(t, fileAlone(t, name, data), data, true) {
+			if f.Batch == nil && f.meaning == "" {
+				t.Errorf("%s: %s has no meaning", kind, f.Path)
+			}
+		}
+	})
 }
 
 // TestFlippedBitsInDecodedRecords: whatever bit of an internal topic is flipped, the cover is exact, and the fields

@@ -102,13 +102,17 @@ func (e *explainer) entries() error {
 			kind.ATitle())
 	}
 	if e.opts.Offset != nil {
-		entry, err := e.entryOf(kind, *e.opts.Offset)
-		if err != nil {
+		found, has, err := kind.EntryOf(e.data, max(e.base, 0), *e.opts.Offset)
+		switch {
+		case !has:
+			return fmt.Errorf("%w: %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked,
+				kind.ATitle())
+		case err != nil:
 			return err
-		}
-		if entry < 0 {
+		case found < 0:
 			return e.noHit("entry")
 		}
+		entry := int64(found)
 		e.opts.Entry = &entry
 	}
 	shown, more := 0, false
@@ -168,43 +172,6 @@ func (e *explainer) entryAt(position int64) int64 {
 	return *e.scene.entryAt
 }
 
-// entryOf is the entry of a file that stands for an offset: the one that a lookup starts from, the transaction, the
-// leader epoch. It is −1 if there is none.
-func (e *explainer) entryOf(kind format.Kind, offset int64) (int64, error) {
-	base := max(e.base, 0)
-	switch kind {
-	case format.KindOffsetIndex:
-		x := format.NewOffsetIndex(e.data, base).Logical()
-		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
-	case format.KindTimeIndex:
-		x := format.NewTimeIndex(e.data, base).Logical()
-		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
-	case format.KindTxnIndex:
-		x := format.NewTxnIndex(e.data)
-		return lastWhere(x.Len(), func(i int) bool {
-			return x.Entry(i).FirstOffset <= offset &&
-				offset <= x.Entry(i).LastOffset
-		}), nil
-	case format.KindLeaderEpochCheckpoint:
-		epochs, err := format.DecodeLeaderEpochs(e.data)
-		if err != nil {
-			return -1, err
-		}
-		return lastWhere(len(epochs.Entries), func(i int) bool { return epochs.Entries[i].StartOffset <= offset }), nil
-	}
-	return -1, fmt.Errorf("%w: %s has no offsets to choose by; give --entry I, --position P or --all", ErrNotAsked,
-		kind.ATitle())
-}
-
-func lastWhere(n int, holds func(int) bool) int64 {
-	for i := n - 1; i >= 0; i-- {
-		if holds(i) {
-			return int64(i)
-		}
-	}
-	return -1
-}
-
 // part shows a batch or a hole; index is what its paths call it.
 func (e *explainer) part(p *format.Part, index int) error {
 	title, notes := e.partTitle(p)
@@ -249,24 +216,8 @@ func (e *explainer) unsaid(p *format.Part, fault error) error {
 func (e *explainer) fileTitle() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s, %s", e.file.Display, e.file.Kind().Title(), bytesOf(int64(len(e.data))))
-	if n, ok := e.entryCount(); ok {
+	if n, ok := e.file.Kind().Count(e.data); ok {
 		fmt.Fprintf(&b, ", %s", entriesOf(n))
 	}
 	return b.String()
-}
-
-// entryCount is the number of entries of an index or snapshot.
-func (e *explainer) entryCount() (int, bool) {
-	switch e.file.Kind() {
-	case format.KindOffsetIndex:
-		return format.NewOffsetIndex(e.data, 0).Logical().Len(), true
-	case format.KindTimeIndex:
-		return format.NewTimeIndex(e.data, 0).Logical().Len(), true
-	case format.KindTxnIndex:
-		return format.NewTxnIndex(e.data).Len(), true
-	case format.KindProducerSnapshot:
-		s, _ := format.DecodeProducerSnapshot(e.data)
-		return s.Len(), true
-	}
-	return 0, false
 }

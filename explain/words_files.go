@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,32 +12,32 @@ import (
 
 // fileWords is about the fields of all files but segments.
 func (e *explainer) fileWords(l *format.Leaf, name string) string {
-	n := e.scene.numbers
-	switch e.file.Kind() {
-	case format.KindOffsetIndex:
-		return e.offsetIndexWords(name, l.Number)
-	case format.KindTimeIndex:
-		return e.timeIndexWords(name, l.Number)
-	case format.KindTxnIndex:
-		return txnIndexWords(name, l.Number, n)
-	case format.KindProducerSnapshot:
-		return e.snapshotWords(l, name)
-	case format.KindLeaderEpochCheckpoint:
-		return epochWords(name, e.scene.columns)
-	case format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint, format.KindReplicationOffsetCheckpoint,
-		format.KindCleanerOffsetCheckpoint:
-		return checkpointWords(e.file.Kind(), name, e.scene.columns)
-	case format.KindPartitionMetadata:
-		return partitionMetadataWords(name)
-	case format.KindMetaProperties:
-		return propertyWords(string(l.Bytes))
-	case format.KindQuorumState:
-		return quorumWords(l.Bytes)
-	case format.KindCleanShutdown:
+	if tell := wordsOf[e.file.Kind()]; tell != nil {
+		return tell(e, l, name)
+	}
+	return e.textWords(name)
+}
+
+// wordsOf tells what the fields of a kind mean, where that takes more than the tables of textWords.
+var wordsOf = map[format.Kind]func(e *explainer, l *format.Leaf, name string) string{
+	format.KindOffsetIndex:      (*explainer).offsetIndexWords,
+	format.KindTimeIndex:        (*explainer).timeIndexWords,
+	format.KindTxnIndex:         (*explainer).txnIndexWords,
+	format.KindProducerSnapshot: (*explainer).snapshotWords,
+	format.KindMetaProperties:   (*explainer).propertyWords,
+	format.KindQuorumState:      (*explainer).quorumWords,
+	format.KindCleanShutdown: func(*explainer, *format.Leaf, string) string {
 		return "the broker was shut down cleanly, so nothing is recovered at its next start; the epoch tells the " +
 			"controller which life of the broker ended"
-	}
-	return ""
+	},
+}
+
+// textWords is about the columns of text files; their meanings may name other columns of the line.
+func (e *explainer) textWords(name string) string {
+	meaning := cmp.Or(meanings[e.file.Kind()][name], columnMeanings[name])
+	c := e.scene.columns
+	return strings.NewReplacer("{topic}", c["topic"], "{partition}", c["partition"], "{epoch}",
+		c["epoch"]).Replace(meaning)
 }
 
 // absolute words a relative offset.
@@ -47,14 +48,16 @@ func (e *explainer) absolute(relative int64) string {
 	return fmt.Sprintf("offset %d + %d = %d", e.base, relative, e.base+relative)
 }
 
-func (e *explainer) offsetIndexWords(name string, v int64) string {
+func (e *explainer) offsetIndexWords(l *format.Leaf, name string) string {
+	v := l.Number
 	if name == "relativeOffset" {
 		return e.absolute(v) + ": last offset of the batch at the position (before 4.0.1: of the append there)"
 	}
 	return "byte in the .log; " + e.around.batchAt(v, e.base, e.scene.numbers["relativeOffset"])
 }
 
-func (e *explainer) timeIndexWords(name string, v int64) string {
+func (e *explainer) timeIndexWords(l *format.Leaf, name string) string {
+	v := l.Number
 	if name == "timestamp" {
 		return instant(v) + ": no record up to the offset is newer"
 	}
@@ -65,7 +68,7 @@ func (e *explainer) timeIndexWords(name string, v int64) string {
 	return text
 }
 
-func txnIndexWords(name string, v int64, n map[string]int64) string {
+func (e *explainer) txnIndexWords(l *format.Leaf, name string) string {
 	switch name {
 	case "version":
 		return "of this entry"
@@ -76,7 +79,7 @@ func txnIndexWords(name string, v int64, n map[string]int64) string {
 	case "lastOffset":
 		return "the ABORT marker"
 	case "lastStableOffset":
-		if v == n["lastOffset"]+1 {
+		if l.Number == e.scene.numbers["lastOffset"]+1 {
 			return "last offset + 1: no other transaction was open then"
 		}
 		return "first offset of the earliest other transaction that was open then"
@@ -91,6 +94,8 @@ func (e *explainer) snapshotWords(l *format.Leaf, name string) string {
 		if l.Entry < 0 {
 			return "of the format"
 		}
+	case "producerId":
+		return "whose state this is"
 	case "crc":
 		return fmt.Sprintf("CRC-32C of bytes 6–%d", len(e.data)-1)
 	case "count":
@@ -129,53 +134,26 @@ func (e *explainer) snapshotWords(l *format.Leaf, name string) string {
 	return ""
 }
 
-func epochWords(name string, columns map[string]string) string {
-	switch name {
-	case "version":
-		return "of the format"
-	case "count":
-		return "entries that follow"
-	case "epoch":
-		return "leader epoch"
-	case "startOffset":
-		return "first offset of epoch " + columns["epoch"]
-	}
-	return ""
+// columnMeanings are those of columns that all text files have.
+var columnMeanings = map[string]string{
+	"version": "of the format", "count": "entries that follow", "topic": "topic", "partition": "partition",
 }
 
-var checkpointMeanings = map[format.Kind]string{
-	format.KindRecoveryPointCheckpoint:  "everything below is flushed; after an unclean stop reading begins here",
-	format.KindLogStartOffsetCheckpoint: "records below are deleted, though their segment may still be here",
-	format.KindReplicationOffsetCheckpoint: "high watermark: all in-sync replicas have what is below, consumers see " +
-		"no more",
-	format.KindCleanerOffsetCheckpoint: "first dirty offset: below it the log is compacted",
-}
-
-func checkpointWords(kind format.Kind, name string, columns map[string]string) string {
-	switch name {
-	case "version":
-		return "of the format"
-	case "count":
-		return "entries that follow"
-	case "topic":
-		return "topic"
-	case "partition":
-		return "partition"
-	case "offset":
-		return checkpointMeanings[kind] + " (" + columns["topic"] + "-" + columns["partition"] + ")"
-	}
-	return ""
-}
-
-func partitionMetadataWords(name string) string {
-	switch name {
-	case "version":
-		return "of the format"
-	case "topicId":
-		return "id of the topic; if it is not the one in the cluster's metadata, the broker sets the directory aside " +
-			"as -stray"
-	}
-	return ""
+// meanings are those of columns and lines, by kind; {topic} stands for what that column of the line holds.
+var meanings = map[format.Kind]map[string]string{
+	format.KindLeaderEpochCheckpoint: {"epoch": "leader epoch", "startOffset": "first offset of epoch {epoch}"},
+	format.KindRecoveryPointCheckpoint: {"offset": "everything below is flushed; after an unclean stop reading begins " +
+		"here ({topic}-{partition})"},
+	format.KindLogStartOffsetCheckpoint: {"offset": "records below are deleted, though their segment may still be here " +
+		"({topic}-{partition})"},
+	format.KindReplicationOffsetCheckpoint: {"offset": "high watermark: all in-sync replicas have what is below, " +
+		"consumers see no more ({topic}-{partition})"},
+	format.KindCleanerOffsetCheckpoint: {"offset": "first dirty offset: below it the log is compacted " +
+		"({topic}-{partition})"},
+	format.KindPartitionMetadata: {
+		"versionName": "a broker does not look at the name", "topicIdName": "a broker does not look at the name",
+		"topicId": "id of the topic; if it is not the one in the cluster's metadata, the broker sets the directory aside " +
+			"as -stray"},
 }
 
 // propertyMeanings are those of the keys of meta.properties.
@@ -187,8 +165,8 @@ var propertyMeanings = map[string]string{
 	"directory.id": "id of this log directory, which the metadata assigns replicas to",
 }
 
-func propertyWords(line string) string {
-	line = strings.TrimSpace(line)
+func (e *explainer) propertyWords(l *format.Leaf, _ string) string {
+	line := strings.TrimSpace(string(l.Bytes))
 	if line == "" {
 		return "blank"
 	}
@@ -202,8 +180,8 @@ func propertyWords(line string) string {
 	return propertyMeanings[props[0].Key]
 }
 
-func quorumWords(line []byte) string {
-	q, err := format.DecodeQuorumState(line)
+func (e *explainer) quorumWords(l *format.Leaf, _ string) string {
+	q, err := format.DecodeQuorumState(l.Bytes)
 	if err != nil {
 		return ""
 	}

@@ -42,6 +42,18 @@ func DecodeOffsetCheckpoint(raw []byte) (OffsetCheckpoint, error) {
 	return c, err
 }
 
+var offsetCheckpointContent = Content{describe: (*describer).offsetCheckpoint, Row: "checkpoint_entry",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		c, bad := DecodeOffsetCheckpoint(raw)
+		for _, e := range c.Entries {
+			if err := row([]Value{text("topic", "topic", e.Topic), number("partition", "partition", e.Partition),
+				number("offset", "offset", e.Offset)}); err != nil {
+				return err
+			}
+		}
+		return bad
+	}}
+
 // readOffsetCheckpoint gives each entry to keep, which may be nil: then nothing is kept in memory.
 func readOffsetCheckpoint(raw []byte, h *CheckpointHeader, keep func(OffsetCheckpointEntry)) error {
 	return readCheckpoint(raw, h, 3, func(l textLine, cols []column) *StateError {

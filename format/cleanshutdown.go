@@ -1,6 +1,9 @@
 package format
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // CleanShutdown is the content of a .kafka_cleanshutdown marker (CleanShutdownFileHandler, KIP-966). That the file
 // exists is all that matters to a broker's recovery; the content only tells the controller which life of the broker
@@ -29,3 +32,10 @@ func DecodeCleanShutdown(raw []byte) (CleanShutdown, error) {
 	}
 	return CleanShutdown{Version: content.Version, BrokerEpoch: *content.BrokerEpoch}, nil
 }
+
+var cleanShutdownContent = Content{describe: (*describer).cleanShutdown, Row: "properties",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		m, bad := DecodeCleanShutdown(raw)
+		return cmp.Or(row([]Value{number("version", "version", m.Version),
+			number("brokerEpoch", "broker_epoch", m.BrokerEpoch)}), bad)
+	}}

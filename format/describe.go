@@ -92,7 +92,7 @@ type Bit struct {
 // It never fails: what cannot be read is a leaf with a Fault, or one after it.
 func Describe(kind Kind, data []byte, base int64, rr *RecordReader) iter.Seq[Leaf] {
 	return func(yield func(Leaf) bool) {
-		if kind == KindLog || kind == KindCheckpoint {
+		if kind.Batches() {
 			parts := NewParts(data, base)
 			for i := 0; parts.Next(); i++ {
 				if more, _ := parts.Part().Describe(i, rr, yield); !more {
@@ -102,35 +102,10 @@ func Describe(kind Kind, data []byte, base int64, rr *RecordReader) iter.Seq[Lea
 			return
 		}
 		d := &describer{yield: yield, buf: data, limit: len(data), proto: Leaf{Entry: -1, Record: -1}}
-		describeFile(kind, d)
-	}
-}
-
-// describeFile describes a file of any kind but segments and KRaft snapshots.
-func describeFile(kind Kind, d *describer) {
-	switch kind {
-	case KindOffsetIndex:
-		d.offsetIndex()
-	case KindTimeIndex:
-		d.timeIndex()
-	case KindTxnIndex:
-		d.txnIndex()
-	case KindProducerSnapshot:
-		d.producerSnapshot()
-	case KindLeaderEpochCheckpoint:
-		d.leaderEpochs()
-	case KindRecoveryPointCheckpoint, KindLogStartOffsetCheckpoint, KindReplicationOffsetCheckpoint,
-		KindCleanerOffsetCheckpoint:
-		d.offsetCheckpoint()
-	case KindPartitionMetadata:
-		d.partitionMetadata()
-	case KindMetaProperties:
-		d.metaProperties()
-	case KindQuorumState:
-		d.quorumState()
-	case KindCleanShutdown:
-		d.cleanShutdown()
-	default:
+		if describe := kind.Info().Content.describe; describe != nil {
+			describe(d)
+			return
+		}
 		d.rest("content", RoleStray, nil)
 	}
 }

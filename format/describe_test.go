@@ -335,11 +335,7 @@ func TestDescribeDoesNotGoBack(t *testing.T) {
 
 // FuzzDescribe: any bytes under any kind are covered, and faults lie in the file or at its end.
 func FuzzDescribe(f *testing.F) {
-	for _, k := range format.Kinds {
-		if raw, ok := fixtureOf(f, k.Kind); ok {
-			f.Add(uint8(k.Kind), raw)
-		}
-	}
+	fixture.EachKind(f, func(kind format.Kind, _ string, raw []byte) { f.Add(uint8(kind), raw) })
 	for _, name := range fixture.Files(f, ".log") {
 		if data := fixture.Data(f, name); len(data) > 0 && len(data) <= 2<<10 {
 			f.Add(uint8(format.KindLog), data)

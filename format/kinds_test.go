@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,8 +21,7 @@ var decoders = map[format.Kind]func(raw []byte) error{
 	format.KindProducerSnapshot:      readProducerSnapshot,
 	format.KindLeaderEpochCheckpoint: readLeaderEpochs,
 	format.KindPartitionMetadata: func(raw []byte) error {
-		_,
-			err := format.DecodePartitionMetadata(raw)
+		_, err := format.DecodePartitionMetadata(raw)
 		return err
 	},
 	format.KindQuorumState:                 func(raw []byte) error { _, err := format.DecodeQuorumState(raw); return err },
@@ -32,15 +30,11 @@ var decoders = map[format.Kind]func(raw []byte) error{
 	format.KindReplicationOffsetCheckpoint: readOffsetCheckpoint,
 	format.KindCleanerOffsetCheckpoint:     readOffsetCheckpoint,
 	format.KindMetaProperties: func(raw []byte) error {
-		_,
-			err := format.DecodeMetaProperties(raw)
+		_, err := format.DecodeMetaProperties(raw)
 		return err
 	},
 	format.KindCleanShutdown: func(raw []byte) error { _, err := format.DecodeCleanShutdown(raw); return err },
 }
-
-// contentless are the kinds whose files are empty: there is nothing to decode, and nothing to keep as a fixture.
-var contentless = []format.Kind{format.KindLock}
 
 func scanAll(raw []byte) error {
 	s := format.NewScanner(raw, 0, -1)
@@ -101,29 +95,6 @@ func readOffsetCheckpoint(raw []byte) error {
 	return err
 }
 
-// fixtureOf is a file of a kind in testdata/logdirs that is not empty, and small if there is such a one.
-func fixtureOf(t testing.TB, kind format.Kind) (raw []byte, ok bool) {
-	t.Helper()
-	for _, name := range fixture.Files(t, onDisk(kind.Info())) {
-		n := format.ParseFileName(filepath.Base(name))
-		if n.Kind != kind || n.Leftover() {
-			continue
-		}
-		if raw = fixture.Data(t, name); len(raw) > 0 && len(raw) <= 4<<10 {
-			break
-		}
-	}
-	return raw, len(raw) > 0
-}
-
-// onDisk is the fixed name of a kind, or the end of its names.
-func onDisk(k format.KindInfo) string {
-	if k.Ext != "" {
-		return "." + k.Ext
-	}
-	return k.Name
-}
-
 // TestKindTitlesWithArticle: a title can be put into a sentence.
 func TestKindTitlesWithArticle(t *testing.T) {
 	for kind, want := range map[format.Kind]string{format.KindLog: "a segment", format.KindOffsetIndex: "an offset index",
@@ -134,8 +105,9 @@ func TestKindTitlesWithArticle(t *testing.T) {
 	}
 }
 
-// TestKindsComplete holds every line of Kinds to the rule: a section in docs/format, a real file, a decoder that the
-// fuzz target below feeds with it.
+// TestKindsComplete holds every line of Kinds to the rule: it stands where its value is, and has a section in
+// docs/format; what is not empty has a real file, a decoder that the fuzz target below feeds with it, and a description
+// of each byte of it. TestEveryKind of dump and of explain hold their output to it.
 func TestKindsComplete(t *testing.T) {
 	pages, err := filepath.Glob("../docs/format/*.md")
 	if err != nil {
@@ -149,38 +121,33 @@ func TestKindsComplete(t *testing.T) {
 		}
 		docs.WriteString("\n" + string(text))
 	}
-	for _, k := range format.Kinds[1:] {
-		name := onDisk(k)
-		if !strings.Contains(docs.String(), "\n## `"+name+"`") {
+	for i, k := range format.Kinds {
+		if int(k.Kind) != i {
+			t.Errorf("%s stands in line %d of Kinds, and is %d", k.ID, i, k.Kind)
+		}
+		name := k.Kind.OnDisk()
+		if name != "" && !strings.Contains(docs.String(), "\n## `"+name+"`") {
 			t.Errorf("docs/format has no section ## `%s`", name)
 		}
-		if slices.Contains(contentless, k.Kind) {
-			continue
-		}
-		decode := decoders[k.Kind]
-		if decode == nil {
-			t.Errorf("%s has no decoder in the table that is fuzzed", k.ID)
-			continue
-		}
-		raw, ok := fixtureOf(t, k.Kind)
-		if !ok {
-			t.Errorf("testdata/logdirs has no %s", name)
-			continue
-		}
-		if err := decode(raw); err != nil {
-			t.Errorf("a real %s: %v", name, err)
-		}
 	}
+	fixture.EachKind(t, func(kind format.Kind, name string, raw []byte) {
+		if decode := decoders[kind]; decode == nil {
+			t.Errorf("%s has no decoder in the table that is fuzzed", kind)
+		} else if err := decode(raw); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for l := range format.Describe(kind, raw, 0, format.NewRecordReader(1<<20, nil)) {
+			if l.Role == format.RoleStray || l.Fault != nil {
+				t.Errorf("%s: byte %d is not described: %v", name, l.Start, l.Fault)
+			}
+		}
+	})
 }
 
 // FuzzKinds gives arbitrary bytes to the decoder of each kind: nothing panics, and the position of an error lies in the
 // file, or at its end.
 func FuzzKinds(f *testing.F) {
-	for kind := range decoders {
-		if raw, ok := fixtureOf(f, kind); ok {
-			f.Add(uint8(kind), raw)
-		}
-	}
+	fixture.EachKind(f, func(kind format.Kind, _ string, raw []byte) { f.Add(uint8(kind), raw) })
 	f.Fuzz(func(t *testing.T, kind uint8, raw []byte) {
 		decode := decoders[format.Kind(kind)]
 		if decode == nil || len(raw) > 1<<20 {

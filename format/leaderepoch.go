@@ -24,6 +24,25 @@ func DecodeLeaderEpochs(raw []byte) (LeaderEpochs, error) {
 	return e, err
 }
 
+var leaderEpochsContent = Content{describe: (*describer).leaderEpochs, Row: "epoch_entry",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		c, bad := DecodeLeaderEpochs(raw)
+		for _, e := range c.Entries {
+			if err := row([]Value{number("epoch", "epoch", e.Epoch),
+				number("startOffset", "start_offset", e.StartOffset)}); err != nil {
+				return err
+			}
+		}
+		return bad
+	},
+	entryOf: func(raw []byte, _, offset int64) (int, error) {
+		c, err := DecodeLeaderEpochs(raw)
+		if err != nil {
+			return -1, err
+		}
+		return lastWhere(len(c.Entries), func(i int) bool { return c.Entries[i].StartOffset <= offset }), nil
+	}}
+
 // readLeaderEpochs gives each entry to keep, which may be nil: then nothing is kept in memory.
 func readLeaderEpochs(raw []byte, h *CheckpointHeader, keep func(EpochEntry)) error {
 	var negative *StateError

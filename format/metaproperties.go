@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -59,6 +60,26 @@ func DecodeMetaProperties(raw []byte) (MetaProperties, error) {
 		m.HasDirectoryID = true
 	}
 	return m, nil
+}
+
+var metaPropertiesContent = Content{describe: (*describer).metaProperties, Row: "properties",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		m, bad := DecodeMetaProperties(raw)
+		values := make([]Value, len(m.Properties))
+		for i, p := range m.Properties {
+			values[i] = text(p.Key, jsonName(p.Key), p.Value)
+		}
+		return cmp.Or(row(values), bad)
+	}}
+
+// jsonName makes a JSON name of a property's key.
+func jsonName(key string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(key))
 }
 
 // readNodeID reads node.id, which version 1 demands, or broker.id, which version 0 may lack.

@@ -44,3 +44,10 @@ func AppendOffsetEntry(dst []byte, base int64, e OffsetEntry) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Offset-base))
 	return binary.BigEndian.AppendUint32(dst, uint32(e.Position))
 }
+
+var offsetIndexContent = Content{describe: (*describer).offsetIndex,
+	count: func(raw []byte) int { return NewOffsetIndex(raw, 0).Logical().Len() },
+	entryOf: func(raw []byte, base, offset int64) (int, error) {
+		x := NewOffsetIndex(raw, base).Logical()
+		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
+	}}

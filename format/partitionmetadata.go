@@ -43,6 +43,15 @@ func DecodePartitionMetadata(raw []byte) (PartitionMetadata, error) {
 	return m, nil
 }
 
+var partitionMetadataContent = Content{describe: (*describer).partitionMetadata, Row: "properties",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		m, err := DecodePartitionMetadata(raw)
+		if err != nil {
+			return err
+		}
+		return row([]Value{number("version", "version", m.Version), text("topicId", "topic_id", m.TopicID.String())})
+	}}
+
 // metadataLine reads the next line and returns what follows its colon and white space.
 func metadataLine(r *lineReader, what string) (textLine, column, error) {
 	l, ok := r.next()

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // QuorumState is the quorum-state file of a KRaft metadata log: what the node last knew of the election
@@ -57,6 +59,23 @@ func DecodeQuorumState(raw []byte) (QuorumState, error) {
 	q.VotedDirectoryID = o.uuid("votedDirectoryId")
 	return q, o.err.orNil()
 }
+
+var quorumStateContent = Content{describe: (*describer).quorumState, Row: "properties",
+	Rows: func(raw []byte, row func([]Value) error) error {
+		q, err := DecodeQuorumState(raw)
+		if err != nil {
+			return err
+		}
+		values := []Value{number("dataVersion", "data_version", q.DataVersion),
+			number("leaderId", "leader_id", q.LeaderID), number("leaderEpoch", "leader_epoch", q.LeaderEpoch),
+			number("votedId", "voted_id", q.VotedID)}
+		if q.DataVersion > 0 {
+			return row(append(values, text("votedDirectoryId", "voted_directory_id", q.VotedDirectoryID.String())))
+		}
+		return row(append(values, text("clusterId", "cluster_id", q.ClusterID),
+			number("appliedOffset", "applied_offset", q.AppliedOffset),
+			text("currentVoters", "current_voters", strings.Trim(strings.ReplaceAll(fmt.Sprint(q.Voters), " ", ","), "[]"))))
+	}}
 
 // jsonObject reads the fields of a JSON object of one line. It is sticky: after the first failure every read answers
 // zero.

@@ -182,3 +182,8 @@ func AppendProducerSnapshot(dst []byte, entries []ProducerEntry) []byte {
 	binary.BigEndian.PutUint32(dst[start+snapshotCRCAt:], crc)
 	return dst
 }
+
+var producerSnapshotContent = Content{describe: (*describer).producerSnapshot, count: func(raw []byte) int {
+	s, _ := DecodeProducerSnapshot(raw)
+	return s.Len()
+}}

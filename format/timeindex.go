@@ -50,3 +50,10 @@ func AppendTimeEntry(dst []byte, base int64, e TimeEntry) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.TimestampMs))
 	return binary.BigEndian.AppendUint32(dst, uint32(e.Offset-base))
 }
+
+var timeIndexContent = Content{describe: (*describer).timeIndex,
+	count: func(raw []byte) int { return NewTimeIndex(raw, 0).Logical().Len() },
+	entryOf: func(raw []byte, base, offset int64) (int, error) {
+		x := NewTimeIndex(raw, base).Logical()
+		return lastWhere(x.Len(), func(i int) bool { return x.Entry(i).Offset <= offset }), nil
+	}}

@@ -70,3 +70,13 @@ func AppendAbortedTxn(dst []byte, t AbortedTxn) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.LastOffset))
 	return binary.BigEndian.AppendUint64(dst, uint64(t.LastStableOffset))
 }
+
+var txnIndexContent = Content{describe: (*describer).txnIndex,
+	count: func(raw []byte) int { return NewTxnIndex(raw).Len() },
+	entryOf: func(raw []byte, _, offset int64) (int, error) {
+		x := NewTxnIndex(raw)
+		return lastWhere(x.Len(), func(i int) bool {
+			e := x.Entry(i)
+			return e.FirstOffset <= offset && offset <= e.LastOffset
+		}), nil
+	}}

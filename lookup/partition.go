@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"kseg/broker"
 	"kseg/format"
@@ -103,9 +104,7 @@ func (p *Partition) Steady(do func() error) error {
 // the last segment is used in another way than that of a closed one. Where it cannot be listed there are an error and a
 // partition.
 func fromFile(f *logdir.File) (*Partition, error) {
-	switch f.Kind() {
-	case format.KindLog, format.KindOffsetIndex, format.KindTimeIndex:
-	default:
+	if !slices.Contains([]format.Kind{format.KindLog, format.KindOffsetIndex, format.KindTimeIndex}, f.Kind()) {
 		return nil, fmt.Errorf("%s: %s; lookups are made in a partition directory or a .log file", f.Display,
 			f.Kind().ATitle())
 	}

@@ -225,6 +225,26 @@ func (r *run) stateFile(kind format.Kind, data []byte) error {
 	return nil
 }
 
+// checkpointed says what a checkpoint has of a log that was written, and whether it names it at all; known is what the
+// checkpoints of the copies have, if they have something.
+var checkpointed = map[format.Kind]func(s *Salvaged, known int64, ok bool) (int64, bool){
+	format.KindRecoveryPointCheckpoint: func(s *Salvaged, _ int64, _ bool) (int64, bool) {
+		return s.LogEnd, true // all of it is on disk
+	},
+	format.KindReplicationOffsetCheckpoint: func(s *Salvaged, known int64, ok bool) (int64, bool) {
+		if !ok {
+			return s.LogEnd, true
+		}
+		return max(min(known, s.LogEnd), s.LogStart), true
+	},
+	format.KindLogStartOffsetCheckpoint: func(s *Salvaged, known int64, ok bool) (int64, bool) {
+		return known, ok && known > s.LogStart && known <= s.LogEnd
+	},
+	format.KindCleanerOffsetCheckpoint: func(s *Salvaged, known int64, ok bool) (int64, bool) {
+		return known, ok && known >= s.LogStart && known <= s.lastBase
+	},
+}
+
 // checkpoint are the lines of an offset checkpoint about what was written.
 func (r *run) checkpoint(kind format.Kind) []string {
 	var lines []string
@@ -241,21 +261,7 @@ func (r *run) checkpoint(kind format.Kind) []string {
 					Partition: dir.PartitionDir.Partition})
 			}
 		}
-		var offset int64
-		switch kind {
-		case format.KindRecoveryPointCheckpoint:
-			offset, ok = s.LogEnd, true // all of it is on disk
-		case format.KindReplicationOffsetCheckpoint:
-			if offset = s.LogEnd; ok {
-				offset = max(min(known, s.LogEnd), s.LogStart)
-			}
-			ok = true
-		case format.KindLogStartOffsetCheckpoint:
-			offset, ok = known, ok && known > s.LogStart && known <= s.LogEnd
-		case format.KindCleanerOffsetCheckpoint:
-			offset, ok = known, ok && known >= s.LogStart && known <= s.lastBase
-		}
-		if ok {
+		if offset, ok := checkpointed[kind](s, known, ok); ok {
 			lines = append(lines, fmt.Sprintf("%s %d %d\n", dir.Topic, dir.PartitionDir.Partition, offset))
 		}
 	}

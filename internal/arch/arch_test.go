@@ -113,6 +113,9 @@ var (
 		`internal/.*|docs/gen/.*)$`)
 )
 
+// kindName is what the constants of format.Kind are called.
+var kindName = regexp.MustCompile(`^Kind[A-Z]\w*$`)
+
 // source is one parsed Go file of the module that is not a test.
 type source struct {
 	name string // with slashes, below the module
@@ -306,6 +309,29 @@ func TestFunctionsAreShortAndDoNotPanic(t *testing.T) {
 				return true
 			})
 		}
+	}
+}
+
+// A verb that asks the table of kinds knows a new one without being told.
+func TestKindsAreAskedFor(t *testing.T) {
+	for _, src := range sources(t) {
+		ast.Inspect(src.file, func(n ast.Node) bool {
+			clause, ok := n.(*ast.CaseClause)
+			if !ok {
+				return true
+			}
+			for _, e := range clause.List {
+				id, ok := e.(*ast.Ident)
+				if sel, is := e.(*ast.SelectorExpr); is {
+					id, ok = sel.Sel, true
+				}
+				if ok && kindName.MatchString(id.Name) {
+					t.Errorf("%s:%d: case %s: put what differs by kind into the table of format/kinds.go, or into one beside the "+
+						"code that passes over kinds it does not have", src.name, src.fset.Position(e.Pos()).Line, id.Name)
+				}
+			}
+			return true
+		})
 	}
 }
 
