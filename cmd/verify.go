@@ -260,7 +260,7 @@ func (o *verifyOptions) paintVerdict(env *Env, v verify.Verdict, word string) st
 func totalBytes(set *logdir.Set) int64 {
 	var n int64
 	for _, f := range set.Files() {
-		if f.Kind().Title() == "segment" {
+		if f.Kind() == format.KindLog {
 			n += f.Size
 		}
 	}

@@ -98,15 +98,11 @@ func NewJudge(partitions []*logdir.Partition, cluster *state.Cluster, options Op
 	for _, p := range partitions {
 		if !told[p.Parent] {
 			told[p.Parent] = true
-			j.Problems = append(j.Problems, cluster.Dirs.Of(p.Parent).Problems(checkpoints...)...)
+			j.Problems = append(j.Problems, cluster.Dirs.Of(p.Parent).Problems(state.CheckpointKinds...)...)
 		}
 	}
 	return j, err
 }
-
-// checkpoints are those that retention goes by.
-var checkpoints = []format.Kind{format.KindRecoveryPointCheckpoint, format.KindLogStartOffsetCheckpoint,
-	format.KindReplicationOffsetCheckpoint, format.KindCleanerOffsetCheckpoint}
 
 // directory is what the state files of the log directory of a partition say of it.
 type directory struct {

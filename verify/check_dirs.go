@@ -182,7 +182,7 @@ func (p *partition) swap(f *logdir.File, finding *Finding) {
 		return true
 	})
 	if err != nil {
-		p.unread(f, err)
+		p.unread(err)
 	}
 }
 

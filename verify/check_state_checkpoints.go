@@ -56,7 +56,7 @@ func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
 func lookAtCheckpointFiles(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	for _, problem := range s.Unread {
-		l.driver.notRead(named(l.dir.Display, problem.Err))
+		l.driver.notRead(problem.Err)
 	}
 	if l.dir.Narrowed {
 		return

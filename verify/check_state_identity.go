@@ -266,7 +266,7 @@ func lookAtMetaProperties(l *logDir) {
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
 		raw, err := f.ReadSmall()
 		if err != nil {
-			l.driver.notRead(named(f.Display, err))
+			l.driver.notRead(err)
 		} else if finding, odd := oddMarker(f.Rel, raw); odd {
 			l.found(finding)
 		}

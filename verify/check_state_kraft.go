@@ -37,7 +37,7 @@ var checkKRaft = Check{
 func lookAtKRaft(p *partition) {
 	for _, f := range p.dir.Files {
 		if f.Kind() == format.KindCheckpoint && !f.Name.Leftover() {
-			s := metadataSnapshot{driver: p.driver, unread: func(err error) { p.unreadOf = append(p.unreadOf, err) }, file: f}
+			s := metadataSnapshot{driver: p.driver, unread: p.unread, file: f}
 			s.read(func(f Finding) { p.found(nil, f) })
 		}
 	}
@@ -130,7 +130,7 @@ func (s *metadataSnapshot) read(found func(Finding)) {
 		return nil
 	})
 	if err != nil {
-		s.unread(named(s.file.Display, err))
+		s.unread(err)
 		return
 	}
 	switch {
@@ -170,7 +170,7 @@ func (s *metadataSnapshot) batch(data []byte, b *format.Batch) {
 		return
 	}
 	if err := s.readRecords(b); errors.Is(err, format.ErrTooLarge) {
-		s.unread(named(s.file.Display, err))
+		s.unread(fmt.Errorf("%s: %w", s.file.Display, err))
 	} else if err != nil {
 		s.damaged = true
 		f.Message = "a record cannot be read: " + format.ReasonOf(err)

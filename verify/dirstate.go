@@ -114,7 +114,7 @@ func (p *partition) whole() bool {
 func (p *partition) readSmall(f *logdir.File) ([]byte, bool) {
 	raw, err := f.ReadSmall()
 	if err != nil {
-		p.unread(f, err)
+		p.unread(err)
 	}
 	return raw, err == nil
 }

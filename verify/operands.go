@@ -105,7 +105,7 @@ func (d *driver) fileAlone(f *logdir.File) *partition {
 		if err == nil {
 			err = fmt.Errorf("%s: there is no log beside it, without which nothing can be said of it", f.Display)
 		}
-		d.notRead(named(f.Display, err))
+		d.notRead(err)
 		p.dir.Files = nil
 	}
 	return p

@@ -166,7 +166,7 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 			if p.driver.ctx.Err() != nil {
 				return err
 			}
-			p.unread(seg.log, err)
+			p.unread(err)
 			p.skip(seg, 0, seg.log.Size, nil, -1)
 			seg.unread = true
 		}

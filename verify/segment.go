@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -57,7 +58,7 @@ func (s *segment) place(pos, length, first, last int64) Place {
 
 // views opens several files at once and calls fn with their bytes, nil for those that are not there or cannot be read;
 // the latter are given to failed.
-func views(files []*logdir.File, failed func(*logdir.File, error), fn func([][]byte) error) error {
+func views(files []*logdir.File, failed func(error), fn func([][]byte) error) error {
 	bytes := make([][]byte, len(files))
 	var open func(i int) error
 	open = func(i int) error {
@@ -73,7 +74,7 @@ func views(files []*logdir.File, failed func(*logdir.File, error), fn func([][]b
 			return open(i + 1)
 		})
 		if !called && err != nil {
-			failed(files[i], err)
+			failed(err)
 			return open(i + 1)
 		}
 		return err
@@ -150,9 +151,7 @@ func (o *ordered) take(r *walk.Run[looked]) error {
 		o.hole(h)
 		return nil
 	})
-	for _, tooLarge := range r.Result.notRead {
-		o.p.unreadOf = append(o.p.unreadOf, named(o.seg.log.Display, tooLarge))
-	}
+	o.tooLarge(r.Result.notRead)
 	if r.Err != nil {
 		o.lost(r.Err, r.From, r.To-r.From, -1)
 	}
@@ -171,7 +170,7 @@ func (o *ordered) found(f Finding) {
 
 // lost: n bytes from pos on could not be read or looked at.
 func (o *ordered) lost(err error, pos, n, nextOffset int64) {
-	o.p.unread(o.seg.log, err)
+	o.p.unread(err)
 	o.seg.unread = true
 	o.p.skip(o.seg, pos, n, nil, nextOffset)
 }
@@ -296,8 +295,13 @@ func (o *ordered) single(b *format.Batch) {
 	for _, f := range o.own.findings {
 		o.found(f)
 	}
-	for _, err := range o.own.notRead {
-		o.p.unreadOf = append(o.p.unreadOf, named(o.seg.log.Display, err))
+	o.tooLarge(o.own.notRead)
+}
+
+// tooLarge notes batches of the segment that were not opened.
+func (o *ordered) tooLarge(batches []error) {
+	for _, err := range batches {
+		o.p.unread(fmt.Errorf("%s: %w", o.seg.log.Display, err))
 	}
 }
 
@@ -312,10 +316,8 @@ func (o *ordered) magic(b *format.Batch) bool {
 	return true
 }
 
-// unread notes a file that could not be read.
-func (p *partition) unread(f *logdir.File, err error) {
-	p.unreadOf = append(p.unreadOf, named(f.Display, err))
-}
+// unread notes what could not be read; err begins with the file, as those of logdir do.
+func (p *partition) unread(err error) { p.unreadOf = append(p.unreadOf, err) }
 
 // errStop ends a run early, on the caller's wish.
 var errStop = errors.New("stop")

@@ -87,7 +87,7 @@ func (p *partition) lookAgain() ([]*Finding, error) {
 func (p *partition) look(src *walk.Walker[looked]) (found []*Finding, err error) {
 	guarded := func(fn func()) {
 		if fault := logdir.Guard(p.display, func() error { fn(); return nil }); fault != nil {
-			p.unreadOf = append(p.unreadOf, named(p.display, fault))
+			p.unread(fault)
 		}
 	}
 	guarded(func() { err = p.run(src) })

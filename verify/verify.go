@@ -14,10 +14,8 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"kseg/logdir"
@@ -227,7 +225,7 @@ func (d *driver) runAll(all *operands, src *walk.Walker[looked]) error {
 // guarded runs fn; a panic of it is something that could not be read.
 func (d *driver) guarded(display string, fn func()) {
 	if err := logdir.Guard(display, func() error { fn(); return nil }); err != nil {
-		d.notRead(named(display, err))
+		d.notRead(err)
 	}
 }
 
@@ -340,12 +338,4 @@ func (d *driver) notRead(err error) {
 		d.toldUnread[text] = true
 		d.summary.NotRead = append(d.summary.NotRead, text)
 	}
-}
-
-// named is an error that begins with the place that it is about.
-func named(display string, err error) error {
-	if strings.HasPrefix(err.Error(), display) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", display, err)
 }
