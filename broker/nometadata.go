@@ -38,6 +38,9 @@ func (b *Start) checkServer(metadata *DirStart) {
 		b.stop("", fmt.Sprintf("by server.properties the node, %d, is a controller, and not one of the quorum's voters, %v",
 			*s.NodeID, s.Voters))
 	}
+	if s.Refused != "" {
+		b.stop("", "by server.properties "+s.Refused)
+	}
 	if !b.configured {
 		return
 	}
@@ -45,7 +48,7 @@ func (b *Start) checkServer(metadata *DirStart) {
 		b.stop(metadata.Dir.Display+"/"+state.MetadataDir, "by server.properties the metadata log is in "+s.MetadataDir)
 	}
 	b.complete = true
-	for _, name := range s.allDirs() {
+	for _, name := range s.AllDirs() {
 		given := func(path string) bool { return logdir.SamePlace(name, path) }
 		if !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return given(d.Dir.Path) }) &&
 			!slices.ContainsFunc(b.opts.Empty, given) {
@@ -74,7 +77,7 @@ func (b *Start) ungiven(name string) {
 
 // names reports whether the log directory is one of the server.properties.
 func (s *Server) names(dir *logdir.LogDir) bool {
-	return slices.ContainsFunc(s.allDirs(), func(name string) bool { return logdir.SamePlace(name, dir.Path) })
+	return slices.ContainsFunc(s.AllDirs(), func(name string) bool { return logdir.SamePlace(name, dir.Path) })
 }
 
 // keeps reports whether the log directory is one that the broker keeps partitions in.
@@ -82,8 +85,8 @@ func (s *Server) keeps(dir *logdir.LogDir) bool {
 	return slices.ContainsFunc(s.LogDirs, func(name string) bool { return logdir.SamePlace(name, dir.Path) })
 }
 
-// allDirs are the log directories, and that of the metadata log.
-func (s *Server) allDirs() []string {
+// AllDirs are the log directories, and that of the metadata log.
+func (s *Server) AllDirs() []string {
 	if s.MetadataDir == "" || slices.Contains(s.LogDirs, s.MetadataDir) {
 		return s.LogDirs
 	}

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,9 +13,12 @@ import (
 type Server struct {
 	NodeID *int32   // node.id, or broker.id; nil if it says neither
 	Roles  []string // process.roles
-	// LogDirs are those of log.dirs, or log.dir, and MetadataDir is where the metadata log lies.
+	// LogDirs are those of log.dirs, or log.dir if that is not there, each once; none if neither is. MetadataDir is where
+	// the metadata log lies.
 	LogDirs     []string
 	MetadataDir string
+	// Refused says why no broker starts with the log directories (ConfigException); "" if it does.
+	Refused string
 	// Voters are the nodes of controller.quorum.voters; none if the quorum is dynamic (KIP-853).
 	Voters []int32
 }
@@ -24,15 +29,13 @@ func ParseServer(properties []format.Property) *Server {
 	for _, p := range properties {
 		values[p.Key] = strings.TrimSpace(p.Value)
 	}
-	s := &Server{Roles: format.SplitList(values["process.roles"]), LogDirs: format.SplitList(values["log.dirs"])}
+	s := &Server{Roles: format.SplitList(values["process.roles"])}
+	s.logDirs(values)
 	for _, key := range []string{"node.id", "broker.id"} {
 		if n, err := strconv.ParseInt(values[key], 10, 32); err == nil && s.NodeID == nil {
 			id := int32(n)
 			s.NodeID = &id
 		}
-	}
-	if s.LogDirs == nil {
-		s.LogDirs = format.SplitList(values["log.dir"])
 	}
 	if s.MetadataDir = values["metadata.log.dir"]; s.MetadataDir == "" && len(s.LogDirs) > 0 {
 		s.MetadataDir = s.LogDirs[0]
@@ -44,6 +47,28 @@ func ParseServer(properties []format.Property) *Server {
 		}
 	}
 	return s
+}
+
+// logDirs takes log.dirs, or log.dir if there is none. An empty item is refused in both, also in the one that is not
+// used.
+func (s *Server) logDirs(values map[string]string) {
+	used := ""
+	for _, key := range []string{"log.dirs", "log.dir"} {
+		value, given := values[key]
+		if !given {
+			continue
+		}
+		used = cmp.Or(used, key)
+		for item := range strings.SplitSeq(value, ",") {
+			item = strings.TrimSpace(item)
+			switch {
+			case item == "" && s.Refused == "":
+				s.Refused = key + " is " + strconv.Quote(value) + ", and no item of it may be empty"
+			case item != "" && used == key && !slices.Contains(s.LogDirs, item):
+				s.LogDirs = append(s.LogDirs, item)
+			}
+		}
+	}
 }
 
 // node is NodeID; nil for no server.properties.

@@ -113,7 +113,7 @@ func runLs(ctx context.Context, env *Env, o *lsOptions, args []string) error {
 		}
 	}
 	group := o.group()
-	brokers := brokers{cluster: cluster, dirs: map[*logdir.LogDir]*broker{}}
+	brokers := brokers{cluster: cluster, dirs: map[*logdir.LogDir]*ownBroker{}}
 	settings, err := brokers.prepare(set, o.BrokerConfig)
 	if err != nil {
 		return err
@@ -228,8 +228,8 @@ func by(set *logdir.Set, partitions []*logdir.Partition) string {
 	return "topic"
 }
 
-// broker is what is known of the broker that a log directory belongs to.
-type broker struct {
+// ownBroker is what is known of the broker that a log directory belongs to.
+type ownBroker struct {
 	settings *state.Settings
 	node     ls.Maybe
 }
@@ -237,7 +237,7 @@ type broker struct {
 // brokers knows the brokers of log directories; nil stands for what lies in none.
 type brokers struct {
 	cluster *state.Cluster
-	dirs    map[*logdir.LogDir]*broker
+	dirs    map[*logdir.LogDir]*ownBroker
 }
 
 // prepare reads what is known of all log directories, with the server.properties of that name ("": none), and returns a
@@ -259,7 +259,7 @@ func (b *brokers) prepare(set *logdir.Set, server string) (func(dir *logdir.LogD
 		}
 	}
 	for _, d := range dirs {
-		one := &broker{settings: b.cluster.Settings(d)}
+		one := &ownBroker{settings: b.cluster.Settings(d)}
 		if d != nil && one.settings.HasNodeID {
 			one.node = ls.Some(int64(one.settings.NodeID))
 		}

@@ -3,11 +3,10 @@ package cmd
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -58,28 +57,15 @@ func (env *Env) operands(c *cobra.Command, args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := logDirsOf(properties)
-	if len(dirs) == 0 {
+	server := broker.ParseServer(properties)
+	dirs := server.AllDirs()
+	switch {
+	case len(dirs) == 0 && server.Refused != "":
+		return nil, fmt.Errorf("%s: no broker starts with it: %s; name the log directories", config, server.Refused)
+	case len(dirs) == 0:
 		return nil, fmt.Errorf("%s: it has neither log.dirs nor log.dir; name the log directories", config)
 	}
 	return dirs, nil
-}
-
-// logDirsOf are the log directories of a broker: log.dirs, else log.dir, and metadata.log.dir where that is another
-// one.
-func logDirsOf(properties []format.Property) []string {
-	values := map[string]string{}
-	for _, p := range properties {
-		values[p.Key] = p.Value
-	}
-	dirs := format.SplitList(values["log.dirs"])
-	if _, given := values["log.dirs"]; !given {
-		dirs = format.SplitList(values["log.dir"])
-	}
-	if meta := strings.TrimSpace(values["metadata.log.dir"]); meta != "" && !slices.Contains(dirs, meta) {
-		dirs = append(dirs, meta)
-	}
-	return dirs
 }
 
 // given are the settings that flags say, and those of the server.properties of that name, if it is not "".

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kseg/format"
+	"kseg/logdir"
 	"kseg/render"
 )
 
@@ -35,12 +36,6 @@ type indexed struct {
 	x         format.OffsetIndex
 }
 
-// withSurroundings calls fn while the files beside e.file that matter to its kind can be read.
-func (e *explainer) withSurroundings(fn func() error) error {
-	e.around = &surroundings{offset: -1}
-	return e.beside(besides[e.file.Kind()], fn)
-}
-
 // besides are the kinds of files of the same segment that say more of one.
 var besides = map[format.Kind][]format.Kind{
 	format.KindLog:         {format.KindOffsetIndex},
@@ -48,29 +43,27 @@ var besides = map[format.Kind][]format.Kind{
 	format.KindTimeIndex:   {format.KindOffsetIndex, format.KindLog},
 }
 
-// beside takes the files of these kinds, as far as there are such, and calls fn.
-func (e *explainer) beside(kinds []format.Kind, fn func() error) error {
-	if len(kinds) == 0 {
-		return fn()
+// withSurroundings calls fn while the files beside e.file that matter to its kind can be read. Those that cannot be are
+// not what was asked about.
+func (e *explainer) withSurroundings(fn func() error) error {
+	e.around = &surroundings{offset: -1}
+	kinds := besides[e.file.Kind()]
+	files := make([]*logdir.File, len(kinds))
+	for i, kind := range kinds {
+		files[i] = e.file.Sibling(kind)
 	}
-	f := e.file.Sibling(kinds[0])
-	if f == nil {
-		return e.beside(kinds[1:], fn)
-	}
-	ran := false
-	err := f.View(func(data []byte) error {
-		ran = true
-		if f.Kind().Batches() {
-			e.around.log, e.around.logName = data, f.Name.Raw
-		} else {
-			e.around.takeIndex(data, f.Name.Raw, max(e.base, 0))
+	return logdir.ViewAll(files, func(error) {}, func(views [][]byte) error {
+		for i, data := range views {
+			switch f := files[i]; {
+			case data == nil:
+			case f.Kind().Batches():
+				e.around.log, e.around.logName = data, f.Name.Raw
+			default:
+				e.around.takeIndex(data, f.Name.Raw, max(e.base, 0))
+			}
 		}
-		return e.beside(kinds[1:], fn)
+		return fn()
 	})
-	if !ran { // it cannot be read, which is not what was asked about
-		return e.beside(kinds[1:], fn)
-	}
-	return err
 }
 
 func (s *surroundings) takeIndex(data []byte, name string, base int64) {

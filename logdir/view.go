@@ -100,6 +100,32 @@ func (f *File) View(fn func(b []byte) error) (err error) {
 	return Guard(f.Display, func() error { return fn(m.data) })
 }
 
+// ViewAll views several files at once and calls fn with their bytes, nil for those that are nil or cannot be viewed.
+// Failed is told why the latter cannot; if it is nil, that is the error, and fn is not called.
+func ViewAll(files []*File, failed func(error), fn func([][]byte) error) error {
+	views := make([][]byte, len(files))
+	var view func(i int) error
+	view = func(i int) error {
+		if i == len(files) {
+			return fn(views)
+		}
+		if files[i] == nil {
+			return view(i + 1)
+		}
+		called := false
+		err := files[i].View(func(b []byte) error {
+			called, views[i] = true, b
+			return view(i + 1)
+		})
+		if !called && err != nil && failed != nil {
+			failed(err)
+			return view(i + 1)
+		}
+		return err
+	}
+	return view(0)
+}
+
 // DataEnd is the position from which on the file has nothing but a hole, its length if it does not end in one. It must
 // be called inside a View.
 func (f *File) DataEnd() int64 {

@@ -191,21 +191,12 @@ func (p *Partition) view(ctx context.Context, s *logdir.Segment, fn func(*Segmen
 		if a, ok := p.anew[s.Base]; ok {
 			return fn(NewSegment(s.Base, log[:min(a.size, int64(len(log)))], a.index, a.times, last, p.maxBatchBytes))
 		}
-		return viewOptional(s.Index, func(index []byte) error {
-			return viewOptional(s.TimeIndex, func(timeIndex []byte) error {
-				seg := NewSegment(s.Base, log, index, timeIndex, last, p.maxBatchBytes)
-				seg.dataEnd = min(s.Log.DataEnd(), int64(len(log)))
-				return fn(seg)
-			})
+		return logdir.ViewAll([]*logdir.File{s.Index, s.TimeIndex}, nil, func(b [][]byte) error {
+			seg := NewSegment(s.Base, log, b[0], b[1], last, p.maxBatchBytes)
+			seg.dataEnd = min(s.Log.DataEnd(), int64(len(log)))
+			return fn(seg)
 		})
 	})
-}
-
-func viewOptional(f *logdir.File, fn func([]byte) error) error {
-	if f == nil {
-		return fn(nil)
-	}
-	return f.View(fn)
 }
 
 // LogDir is the log directory that the partition lies in, nil if that is not known.

@@ -56,38 +56,13 @@ func (s *segment) place(pos, length, first, last int64) Place {
 	return Place{File: s.log.Rel, Pos: pos, Len: length, FirstOffset: first, LastOffset: last}
 }
 
-// views opens several files at once and calls fn with their bytes, nil for those that are not there or cannot be read;
-// the latter are given to failed.
-func views(files []*logdir.File, failed func(error), fn func([][]byte) error) error {
-	bytes := make([][]byte, len(files))
-	var open func(i int) error
-	open = func(i int) error {
-		if i == len(files) {
-			return fn(bytes)
-		}
-		if files[i] == nil {
-			return open(i + 1)
-		}
-		called := false
-		err := files[i].View(func(b []byte) error {
-			called, bytes[i] = true, b
-			return open(i + 1)
-		})
-		if !called && err != nil {
-			failed(err)
-			return open(i + 1)
-		}
-		return err
-	}
-	return open(0)
-}
-
 // read goes through one segment in order.
 func (p *partition) read(seg *segment, src *walk.Walker[looked]) error {
 	// A broker writes to the log first: indexes that are looked for after it know all that is in it, or more.
 	return seg.log.View(func(data []byte) error {
 		seg.findIndexes()
-		return views([]*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex}, p.unread, func(b [][]byte) error {
+		indexes := []*logdir.File{seg.dir.Index, seg.dir.TimeIndex, seg.dir.TxnIndex}
+		return logdir.ViewAll(indexes, p.unread, func(b [][]byte) error {
 			seg.index, seg.timeIndex, seg.txnIndex = b[0], b[1], b[2]
 			defer func() { seg.index, seg.timeIndex, seg.txnIndex = nil, nil, nil }()
 			for _, f := range p.followers {
