@@ -182,7 +182,6 @@ func Guard(place string, fn func() error) (err error) {
 			}
 			if err == nil {
 				err = &PanicError{place, r}
-				debug.PrintStack()
 			}
 		}
 	}()

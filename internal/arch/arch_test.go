@@ -190,6 +190,26 @@ func TestLineLength(t *testing.T) {
 	})
 }
 
+var stackTrace = regexp.MustCompile(`debug\.(PrintStack|Stack)\(|(^|[^.\w])println\(`)
+
+// TestNoStackTrace: users see sentences, and whoever looks for a fault takes the looking away again.
+func TestNoStackTrace(t *testing.T) {
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if stackTrace.MatchString(line) {
+				t.Errorf("%s:%d: %s: prints a stack, or past the writers of a verb", name, i+1, strings.TrimSpace(line))
+			}
+		}
+	})
+}
+
 // room returns the entry of mayImport that pkg belongs to: itself or a parent, so that docs/gen/man is docs/gen.
 func room(pkg string) (string, bool) {
 	for p := pkg; ; p = path.Dir(p) {
