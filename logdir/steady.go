@@ -39,9 +39,12 @@ func (p *Partition) Renew() error {
 	if p.opts == nil || !p.listed || p.Modified.IsZero() || p.SameNames() {
 		return nil
 	}
-	if again, _, err := p.Again(); err == nil && p.Unchanged(again) && slices.Equal(p.Subdirs, again.Subdirs) {
-		p.Modified, p.fresh = again.Modified, again.fresh
-		return nil
+	if p.fresh {
+		again, _, err := p.Again()
+		if err == nil && p.Unchanged(again) && slices.Equal(p.Subdirs, again.Subdirs) {
+			p.Modified, p.fresh = again.Modified, again.fresh
+			return nil
+		}
 	}
 	o := opener{opts: *p.opts, set: &Set{}}
 	p.Forget()

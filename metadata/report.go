@@ -41,9 +41,6 @@ func (r *Report) Leftovers() (out []string) {
 	return out
 }
 
-// Unsure reports whether records were lost, so that what is shown may not be what was.
-func (r *Report) Unsure() bool { return len(r.Image.Lost) > 0 }
-
 // Empty reports whether the filter leaves nothing.
 func (r *Report) Empty() bool {
 	for _, kind := range state.ThingKinds {

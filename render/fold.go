@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // foldIndent is how much farther in the rest of a folded line stands, where there is room for it.
@@ -60,7 +61,7 @@ func cutLine(line string, room int, quotes bool) (head, rest string) {
 			i += n
 			continue
 		}
-		r, n := decode(line[i:])
+		r, n := utf8.DecodeRuneInString(line[i:])
 		switch {
 		case in != 0 && r == in:
 			in = 0
@@ -82,16 +83,6 @@ func cutLine(line string, room int, quotes bool) (head, rest string) {
 		i += n
 	}
 	return line, ""
-}
-
-func decode(s string) (r rune, n int) {
-	for i, c := range s {
-		if i > 0 {
-			return r, i
-		}
-		r = c
-	}
-	return r, len(s)
 }
 
 // colorLength is the length of the colour that text begins with, or 0.
