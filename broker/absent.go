@@ -31,7 +31,7 @@ type Fate int
 // The fates, worst first.
 const (
 	Emptied   Fate = iota // nobody else is known to have the records
-	Uncopied              // so are most of the log directory: it looks like a copy of a part, or like a new disk
+	Uncopied              // so are most of the log directory, but not all: it looks like a copy of a part
 	NotMade               // while its log directory is offline, or one that may be it
 	Refetched             // another broker is the leader
 	New                   // there may have been none yet: it is in its first leader epoch, and in no checkpoint
@@ -78,7 +78,8 @@ func (b *Start) Absent() []Absent {
 	return gone
 }
 
-// judgeCopies tells directories of which most is gone, as in a copy of a part, from those that have lost a few.
+// judgeCopies tells directories of which most is gone, as in a copy of a part, from those that have lost a few, or all,
+// as a new disk has.
 func (b *Start) judgeCopies(gone []Absent) {
 	emptied := map[*DirStart]int{}
 	for _, a := range gone {
@@ -87,10 +88,19 @@ func (b *Start) judgeCopies(gone []Absent) {
 		}
 	}
 	for i := range gone {
-		if a := &gone[i]; a.Fate == Emptied && a.Dir != nil && 2*emptied[a.Dir] > b.placed(a.Dir) {
+		if a := &gone[i]; a.Fate == Emptied && a.Dir != nil && a.Dir.hasLogs() &&
+			2*emptied[a.Dir] > b.placed(a.Dir) {
 			a.Fate = Uncopied
 		}
 	}
+}
+
+// hasLogs reports whether there is a partition in the log directory, the metadata log aside.
+func (d *DirStart) hasLogs() bool {
+	return slices.ContainsFunc(d.Dir.Subdirs, func(name string) bool {
+		p, ok := format.ParsePartitionDir(name)
+		return ok && !p.IsClusterMetadata()
+	})
 }
 
 // placed is how many partitions the metadata place in a log directory.
@@ -154,6 +164,23 @@ func (b *Start) noteElsewhere() {
 			"were not given (directory.id %s); if one of those is lost, they begin anew, empty", n,
 			strings.Join(ids[:min(len(ids), 4)], ", ")))
 	}
+}
+
+// replaced reports whether as many log directories are given as the broker has registered, though not all of these: a
+// new one has taken the place of another, as a new disk does.
+func (b *Start) replaced() bool {
+	if b.configured || b.node == nil {
+		return false
+	}
+	broker := b.image.Broker(*b.node)
+	n := 0
+	for _, d := range b.Dirs {
+		if d.Dir.Listed && !d.hasMetadata() || broker != nil && d.State.Meta.HasDirectoryID &&
+			slices.Contains(broker.LogDirs, d.State.Meta.DirectoryID) {
+			n++
+		}
+	}
+	return broker != nil && len(broker.LogDirs) > 0 && n >= len(broker.LogDirs)
 }
 
 // allGiven reports whether all log directories that the broker has registered are among those given.

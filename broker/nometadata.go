@@ -164,7 +164,8 @@ func (b *Start) lackMetadata() {
 	}
 	switch {
 	case !slices.Contains(s.Roles, "controller"):
-		b.Notes = append(b.Notes, "there is no metadata log; the broker brings the metadata from the controllers")
+		b.Unplaced = "there is no metadata log; the broker brings the metadata from the controllers, and what these place " +
+			"here is not known"
 	case !b.holds(s.MetadataDir):
 		b.Unplaced = "the metadata log is in " + s.MetadataDir + " by server.properties, which was not given: it is " +
 			"not known which partitions keep their place"
@@ -177,6 +178,17 @@ func (b *Start) lackMetadata() {
 		b.Unplaced = "the metadata log is gone, and with it the list of the quorum's voters: the node brings both " +
 			"from the other controllers; if it is the only one, it waits for ever, and the broker does not start"
 	}
+}
+
+// MetadataGone reports whether the metadata log should be among what was given, if it is not: that it is empty, that a
+// formatted log directory has no log in it, or that server.properties lists the log directories.
+func (b *Start) MetadataGone() bool {
+	return b.configured || b.Metadata != nil || slices.ContainsFunc(b.Dirs, (*DirStart).Bare)
+}
+
+// Bare reports whether a log directory is formatted, beside others, and has no log.
+func (d *DirStart) Bare() bool {
+	return len(d.start.Dirs) > 1 && d.Dir.Listed && len(d.Dir.Subdirs) == 0 && d.State.MetaRaw != nil
 }
 
 // holds reports whether a directory is among those that were given.

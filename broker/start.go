@@ -57,7 +57,7 @@ type Start struct {
 
 	opts  *StartOptions
 	image *state.Image // as it is after the start; nil: unknown
-	// configured: server.properties lists some of Dirs; complete: all that it lists are there.
+	// configured: server.properties lists some of Dirs; complete: all that it lists, or the broker has, are there.
 	configured, complete bool
 	aside                map[string]bool // paths of partitions that are set aside, once they are loaded
 	node                 *int32
@@ -213,6 +213,7 @@ func (b *Start) loadQuorum(d *DirStart) error {
 			at.Offset))
 	}
 	b.recognize()
+	b.complete = b.complete || b.replaced()
 	b.noteElsewhere()
 	return nil
 }

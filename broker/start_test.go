@@ -512,9 +512,12 @@ func testNoMetadata(t *testing.T, root string) {
 			true},
 		{config + "process.roles=broker,controller\ncontroller.quorum.bootstrap.servers=h:1\nmetadata.log.dir=" + dirs[2], 0,
 			false, true},
-		{config + "process.roles=broker\nmetadata.log.dir=" + dirs[2], 0, false, false},
+		{config + "process.roles=broker\nmetadata.log.dir=" + dirs[2], 0, false, true},
 	} {
 		start, found := predictWith(t, c.server, dirs...)
+		if !start.MetadataGone() {
+			t.Errorf("%s: the metadata log is not missed", c.server)
+		}
 		if n := strays(found); n != c.strays || start.Forgotten != c.forgotten || (start.Unplaced != "") != c.unknown {
 			t.Errorf("%s: %d set aside, forgotten %v, %q", c.server, n, start.Forgotten, start.Unplaced)
 		}
@@ -558,6 +561,33 @@ func TestAbsent(t *testing.T) {
 	}
 	if got := absent(data1, meta); !strings.HasPrefix(got, "__consumer_offsets-0 1 ") || strings.Contains(got, " 0 ") {
 		t.Errorf("most is gone, as in a copy of a part: %s", got)
+	}
+}
+
+// TestNewDisk: a log directory with nothing in it but a meta.properties, of the old directory id, a new one or none. A
+// real broker made all five partitions anew, empty, and none where a full one had lost its id.
+func TestNewDisk(t *testing.T) {
+	for _, c := range []struct {
+		id    string
+		keeps bool
+		gone  int
+	}{{"w7zQJHfd_BCL_IeDSQBGtA", false, 5}, {"GLfbzf27QQSOtF52pyN9YQ", false, 5}, {"", false, 5},
+		{"GLfbzf27QQSOtF52pyN9YQ", true, 0}, {"", true, 0}} {
+		root := fixture.Dir(t, "4.4.0/logdirs/clean")
+		if !c.keeps {
+			remove(t, root, "data2")
+			mkdir(t, root, "data2")
+		}
+		text := "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n"
+		if c.id != "" {
+			text += "directory.id=" + c.id + "\n"
+		}
+		write(t, root, "data2/meta.properties", text)
+		start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+		gone := start.Absent()
+		if len(gone) != c.gone || slices.ContainsFunc(gone, func(a Absent) bool { return a.Fate != Emptied }) {
+			t.Errorf("%v: %v", c, gone)
+		}
 	}
 }
 

@@ -127,7 +127,8 @@ idle for a day by --now are forgotten, as a broker does.
 The server.properties (--broker-config) tells which log directories there are, and whether a metadata log that is
 not there comes from other controllers or is lost.
 
-Exit code 1 if something would be lost, or would not be loaded.`,
+Exit code 1 if something would be lost, or would not be loaded; 3 if the metadata log seems to be gone, so that
+it is not known which partitions keep their place.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error { return runPredict(c.Context(), env, &o, args) },
 	}
@@ -219,9 +220,13 @@ func (o *predictOptions) print(env *Env, all []*predict.Broker, options *predict
 // verdict says how many partitions are concerned, and gives the exit code.
 func (o *predictOptions) verdict(env *Env, all []*predict.Broker) error {
 	partitions, bad := 0, false
+	var incomplete error
 	for _, b := range all {
 		partitions += len(b.Partitions)
 		bad = bad || b.Bad()
+		if b.Unplaced != "" && b.MetadataGone() {
+			incomplete = errIncomplete
+		}
 	}
 	if partitions == 0 && !bad {
 		return fmt.Errorf("there is no partition to predict: %w", logdir.ErrNothing)
@@ -229,8 +234,5 @@ func (o *predictOptions) verdict(env *Env, all []*predict.Broker) error {
 	if !o.Quiet {
 		env.notef("%s", predict.Summary(all))
 	}
-	if bad {
-		return errFound
-	}
-	return nil
+	return result(bad, incomplete)
 }

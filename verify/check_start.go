@@ -127,8 +127,7 @@ func isAt(r broker.Reason) func(shown string) bool {
 }
 
 // absentPartitions reports partitions without a directory, those of one log directory and one fate together. Where
-// most of what the metadata place in a log directory is not there, it looks like a copy of a part, or, if nothing is,
-// like a new disk.
+// most, but not all, of what the metadata place in a log directory is not there, it looks like a copy of a part.
 func (o *operands) absentPartitions(b *broker.Start) {
 	type key struct {
 		dir  *broker.DirStart
@@ -159,9 +158,6 @@ func (o *operands) absentPartitions(b *broker.Start) {
 			f.Message += "a broker makes each anew, empty"
 		case broker.Uncopied:
 			f.Severity = Note
-			if !hasAny(k.dir) {
-				f.Severity = Warning
-			}
 			f.Message += "a broker makes each anew, empty, unless this is a copy of only some of them"
 		case broker.Refetched:
 			f.Severity = Warning
@@ -177,11 +173,6 @@ func (o *operands) absentPartitions(b *broker.Start) {
 	}
 }
 
-// hasAny reports whether a log directory has a partition other than the metadata log.
-func hasAny(dir *broker.DirStart) bool {
-	return slices.ContainsFunc(dir.Dir.Partitions, func(p *logdir.Partition) bool { return !p.IsClusterMetadata() })
-}
-
 func hasDirectory(b *broker.Start, name string) bool {
 	return slices.ContainsFunc(b.Dirs, func(d *broker.DirStart) bool { return slices.Contains(d.Dir.Subdirs, name) })
 }
@@ -189,11 +180,8 @@ func hasDirectory(b *broker.Start, name string) bool {
 // absentMetadata reports that the metadata log may be gone: a formatted log directory has no log at all, and none of
 // the others has the metadata log.
 func (o *operands) absentMetadata(b *broker.Start) {
-	if b.Unplaced == "" || len(b.Dirs) < 2 {
-		return
-	}
 	for _, d := range b.Dirs {
-		if len(d.Dir.Subdirs) == 0 && d.State.MetaRaw != nil {
+		if b.Unplaced != "" && d.Bare() {
 			o.found(Finding{Code: "metadata-log-absent", Place: inFile(".", -1, -1), Shown: d.Dir.Display, logPos: -1,
 				Message: "there is no log in this log directory, and no metadata log in the others: if it was here, and the node " +
 					"is its cluster's only controller, a broker sets every partition aside as -stray"})

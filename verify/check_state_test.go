@@ -280,7 +280,7 @@ var stateDamage = []struct {
 			"log-start-offset-checkpoint"} {
 			remove(t, dir[0], name)
 		}
-	}, []string{"warning partition-absent . - -"}},
+	}, []string{"damage partition-absent . - -"}},
 	{"a copy of a part, not knowing", []string{cleanData1}, func(t *testing.T, dir []string) {
 		removeAll(t, dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete")
 	}, nil},
