@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -375,7 +376,7 @@ func (b *Start) loadSteadily(dir *DirStart, p *logdir.Partition) (out *Partition
 		out = b.Load(dir, p)
 		return out.Err
 	})
-	if out == nil {
+	if out == nil || errors.Is(err, logdir.ErrGone) {
 		out = &PartitionStart{Partition: p, Err: err}
 	}
 	return out

@@ -1,8 +1,10 @@
 package cmd_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -87,4 +89,99 @@ func TestMovingFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// besideABroker are command lines over whole log directories, of every verb and format.
+var besideABroker = []string{
+	"dump DIR", "dump --records DIR", "dump --records -o json DIR", "dump -o table DIR", "dump --tail 3 DIR",
+	"dump --count DIR", "dump --kafka-compat DIR",
+	"lookup --offset 30 DIR", "lookup --sweep DIR", "lookup --sweep -o json DIR", "lookup --timestamp -24h DIR",
+	"density DIR", "density -o csv DIR", "retention DIR", "retention --plan DIR", "retention -o json DIR",
+	"ls DIR", "ls -o csv DIR", "ls --by segment DIR", "ls --by codec DIR", "ls --stats --records -o json DIR",
+	"txn --all DIR", "txn --producers -o json DIR", "txn DIR", "groups DIR", "groups --history DIR", "groups -o json DIR",
+	"metadata DIR", "metadata --check DIR", "metadata -o json DIR",
+	"compare DIR TWIN", "compare --level records --state TWIN DIR", "compare --fingerprint DIR", "compare DIR DIR",
+	"compaction --topic-config cleanup.policy=compact DIR", "compaction --keys -o json DIR",
+	"predict DIR", "predict -o json --shutdown unclean DIR", "predict -o table --files DIR",
+	"salvage --dry-run -o TWIN/new DIR", "verify DIR", "verify --jobs 1 -o json DIR", "verify --level headers DIR",
+	"verify -o junit DIR",
+}
+
+// besideABrokerAtWork runs each command line in its rounds while a broker works, a few steps at random moments. work
+// gives a directory and what makes the broker do its next step. The answer is whole every time: what was deleted is not
+// missed, and what was rolled, replaced or truncated is looked at again.
+func besideABrokerAtWork(t *testing.T, rounds, every int, work func(name string, seed uint64) (dir string,
+	step func())) {
+	tried := 0
+	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions"} {
+		twin := fixture.Dir(t, name)
+		for _, line := range besideABroker {
+			args := func(dir string) []string {
+				return strings.Fields(strings.NewReplacer("DIR", dir, "TWIN", twin).Replace(line))
+			}
+			run := func(seed uint64, accesses int) (said string, code, n int) {
+				dir, step := work(name, seed)
+				r, moments := rand.New(rand.NewPCG(seed, 0)), map[int]bool{}
+				for range min(3, accesses) {
+					moments[1+r.IntN(accesses)] = true
+				}
+				var mu sync.Mutex
+				restore := logdir.Inject(func(logdir.Access) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if n++; moments[n] {
+						for range 1 + r.IntN(6) {
+							step()
+						}
+					}
+					return nil
+				})
+				defer restore()
+				out, stderr, code := kseg(args(dir)...)
+				return stderr + out, code, n
+			}
+			n := 0
+			if _, _, code := kseg(args(twin)...); code > 1 {
+				continue // there is nothing of that here
+			}
+			for seed := range rounds {
+				if tried++; !fixture.Sampled(tried, every) {
+					continue
+				}
+				if n == 0 {
+					_, _, n = run(uint64(seed), 0)
+				}
+				said, code, _ := run(uint64(seed), n)
+				if code > 1 && !nothing.MatchString(said) || strings.Contains(said, "internal error") {
+					t.Errorf("kseg %s in %s, seed %d, %d accesses: code %d: %s", line, name, seed, n, code, said)
+				}
+			}
+		}
+	}
+}
+
+// nothing is said where there is nothing to check, or no offset to compare: with a code of its own, whoever works.
+var nothing = regexp.MustCompile(`no snapshot could be checked|nothing was compared|` +
+	`there is no (compacted|__consumer_offsets) partition`)
+
+func TestBesideABrokerAtWork(t *testing.T) {
+	besideABrokerAtWork(t, 100, 50, func(name string, seed uint64) (string, func()) {
+		dir := fixture.Dir(t, name)
+		w := fixture.NewAtWork(dir, seed)
+		for range seed % 20 {
+			w.Step()
+		}
+		return dir, w.Step
+	})
+}
+
+// Here the broker is another process, and changes bytes while they are looked at.
+func TestBesideABrokerOfAnotherProcess(t *testing.T) {
+	dirs, steps := map[string]string{}, map[string]func(){}
+	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions"} {
+		dirs[name] = fixture.Dir(t, name)
+		to := fixture.Beside(t, "KSEG_TEST_BROKER_DIR="+dirs[name])
+		steps[name] = func() { _, _ = to.Write([]byte{1}) }
+	}
+	besideABrokerAtWork(t, 50, 50, func(name string, _ uint64) (string, func()) { return dirs[name], steps[name] })
 }

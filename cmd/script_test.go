@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bufio"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -38,6 +39,14 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(restless); dir != "" {
 		keepChanging(dir)
+	}
+	if dir := os.Getenv("KSEG_TEST_BROKER_DIR"); dir != "" {
+		w := fixture.NewAtWork(dir, 1)
+		for steps := bufio.NewReader(os.Stdin); ; w.Step() {
+			if _, err := steps.ReadByte(); err != nil {
+				os.Exit(0)
+			}
+		}
 	}
 	os.Exit(runTests(m))
 }

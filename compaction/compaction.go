@@ -115,11 +115,8 @@ func (a *Analyzer) Look(ctx context.Context, p *logdir.Partition, asked bool) (r
 			return errors.Join(err, logdir.Joined(res.Problems))
 		})
 	})
-	if err != nil && len(res.Problems) == 0 {
-		res.Partition, res.Problems = p, []logdir.Problem{{Display: p.Display, Err: err}}
-	}
-	if errors.Is(err, logdir.ErrGone) {
-		res.Report = nil
+	if errors.Is(err, logdir.ErrGone) || err != nil && len(res.Problems) == 0 {
+		return Result{Partition: p, Problems: []logdir.Problem{{Display: p.Display, Err: err}}}
 	}
 	return res
 }

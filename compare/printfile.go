@@ -348,6 +348,9 @@ func fingerprintSteadily(ctx context.Context, name string, p *logdir.Partition, 
 		}
 		return errors.Join(notRead...)
 	})
+	if errors.Is(unread, logdir.ErrGone) {
+		return []error{unread}, err
+	}
 	if unread != nil && len(notRead) == 0 {
 		notRead = []error{unread}
 	}

@@ -145,7 +145,10 @@ func (d *dumper) file(f *logdir.File) error {
 		if err = gone; gone == nil {
 			err = d.print(now)
 		}
-		if looks == mostLooks || d.written > written || d.opts.Output == Table || !errors.Is(err, logdir.ErrVanished) {
+		if d.written > written && f.Listed() && errors.Is(err, logdir.ErrVanished) {
+			err = fmt.Errorf("%w; %w", err, errChanged)
+		}
+		if looks == mostLooks || d.written > written || !errors.Is(err, logdir.ErrVanished) {
 			break
 		}
 	}
@@ -155,7 +158,7 @@ func (d *dumper) file(f *logdir.File) error {
 	var stop *stopError
 	switch {
 	case err == nil:
-	case errors.Is(err, errDeleted):
+	case errors.Is(err, errDeleted) || errors.Is(err, errChanged):
 		fmt.Fprintf(d.errOut, "kseg: %s\n", render.Escaped(err.Error()))
 	case errors.As(err, &stop):
 		return stop.err
@@ -172,20 +175,34 @@ const mostLooks = 3
 // errDeleted marks the error of a file that was deleted after its directory had been listed: there is nothing to print.
 var errDeleted = errors.New("nothing of it is printed")
 
+// errChanged marks the error of a file that lost bytes after some of it had been printed.
+var errChanged = errors.New("printed is what was there")
+
 // present is what is under the file's name now, beside the others of its partition of now.
 func present(f *logdir.File) (*logdir.File, error) {
 	if f.Partition == nil {
-		return f, nil
+		if !f.Listed() {
+			return f, nil
+		}
+		now, err := f.Again()
+		if errors.Is(err, logdir.ErrVanished) {
+			return nil, deleted(f)
+		}
+		return now, err
 	}
 	err := f.Partition.Renew()
 	now := f.Partition.FileNamed(f.Name.Raw)
 	switch {
 	case errors.Is(err, logdir.ErrGone) || err == nil && now == nil:
-		return nil, fmt.Errorf("%s: it was deleted after its directory had been listed; %w", f.Display, errDeleted)
+		return nil, deleted(f)
 	case err != nil:
 		return nil, err
 	}
 	return now, nil
+}
+
+func deleted(f *logdir.File) error {
+	return fmt.Errorf("%s: it was deleted after its directory had been listed; %w", f.Display, errDeleted)
 }
 
 // selective reports whether only a part of the records or batches is wanted.

@@ -178,6 +178,7 @@ func (d *dumper) row(kind string, columns []render.Column, cells ...string) {
 		d.table = &table{render.NewTable(d.out, d.opts.Theme, columns...), kind, len(columns)}
 	}
 	d.table.Row(cells...)
+	d.written++
 }
 
 // flushTable writes what the table holds back.

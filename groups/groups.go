@@ -197,8 +197,7 @@ func (in *Inputs) Bytes() (sum int64) {
 	for _, list := range []*[]*logdir.Partition{&in.Offsets, &in.Share} {
 		*list = slices.DeleteFunc(*list, func(p *logdir.Partition) bool {
 			if in.list(p) && len(p.Segments) == 0 {
-				in.Problems = append(in.Problems, logdir.Problem{Display: p.Display,
-					Err: fmt.Errorf("%s: it has no segment", p.Display)})
+				in.Problems = append(in.Problems, logdir.Problem{Display: p.Display, Err: p.NoSegment()})
 			}
 			return len(p.Segments) == 0
 		})

@@ -76,6 +76,14 @@ func newFile(path, display, rel string, info fs.FileInfo, gentle *Gentle) *File 
 // ID is the file that the path led to when it was found, under whatever name it is now.
 func (f *File) ID() FileID { return f.id }
 
+// Listed reports whether the file was found in a directory, and is no operand itself.
+func (f *File) Listed() bool {
+	if f.Partition != nil {
+		return f.Partition.listed
+	}
+	return f.LogDir != nil && f.LogDir.Listed
+}
+
 // Kind is the kind that the name tells.
 func (f *File) Kind() format.Kind { return f.Name.Kind }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -94,7 +93,7 @@ func (p *Partition) Density(ctx context.Context, intervals []int64, progress Pro
 
 func (p *Partition) measureDensity(ctx context.Context, intervals []int64, progress Progress) ([]*Density, error) {
 	if len(p.Segments) == 0 {
-		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
+		return nil, p.dir.NoSegment()
 	}
 	m := densityMeter{p: p, progress: progress, rows: []*densityRow{{supposed: -1}}}
 	for _, n := range intervals {

@@ -156,7 +156,7 @@ func (p *Partition) lookupOffset(ctx context.Context, offset int64, o Options) (
 func (p *Partition) newResult() (*Result, error) {
 	n := len(p.Segments)
 	if n == 0 {
-		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
+		return nil, p.dir.NoSegment()
 	}
 	r := &Result{Partition: p, FirstBase: p.Segments[0].Base, LastBase: p.Segments[n-1].Base, Segments: n,
 		Start: p.LogStart, End: -1}

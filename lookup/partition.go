@@ -248,5 +248,3 @@ func (s *Segment) end() logEnd {
 	out.batches = s.Survey().NextOffset
 	return out
 }
-
-var errNoSegments = errors.New("there are no segments in it")

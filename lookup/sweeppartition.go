@@ -52,7 +52,7 @@ type Progress func(bytes int64)
 // Sweep looks up every offset of every segment.
 func (p *Partition) Sweep(ctx context.Context, o Options, progress Progress) (*PartitionSweep, error) {
 	if len(p.Segments) == 0 {
-		return nil, fmt.Errorf("%s: %w", p.Display, errNoSegments)
+		return nil, p.dir.NoSegment()
 	}
 	out := &PartitionSweep{Partition: p, Supposed: o.Interval}
 	var e evidence

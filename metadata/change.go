@@ -237,22 +237,37 @@ func CheckSnapshots(s Source) ([]Check, error) {
 		return nil, errors.New(s.Display + ": a file alone cannot be checked; name the directory of the metadata log")
 	}
 	var checks []Check
+	err := s.Partition.Steady(func() (err error) {
+		checks, err = checkSnapshots(s.Partition)
+		return err
+	})
+	if errors.Is(err, logdir.ErrVanished) {
+		return checks, err
+	}
+	return checks, nil
+}
+
+// checkSnapshots is CheckSnapshots, of one look. The error is that of a snapshot which is damaged.
+func checkSnapshots(p *logdir.Partition) (checks []Check, unread error) {
 	var base *logdir.File
-	for _, f := range state.Snapshots(s.Partition) {
+	for _, f := range state.Snapshots(p) {
 		c := Check{Snapshot: f.Name.Raw, Offset: f.Name.Base}
 		im, err := state.ReadImageFile(f, state.FoldOptions{})
+		if unread = errors.Join(unread, err); im != nil {
+			unread = errors.Join(append(im.Problems, unread)...)
+		}
 		switch {
 		case err != nil:
 			c.Result, c.Why = "damaged", err.Error()
 		case im.Snapshot == "" || len(im.Lost) > 0:
 			c.Result, c.Why = "damaged", errors.Join(im.Problems...).Error()
 		default:
-			c.check(s.Partition, base, im)
+			c.check(p, base, im)
 			base = f
 		}
 		checks = append(checks, c)
 	}
-	return checks, nil
+	return checks, unread
 }
 
 func (c *Check) check(p *logdir.Partition, base *logdir.File, im *state.Image) {

@@ -188,7 +188,9 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 		if p.Err != nil && p.Partition.ListErr == nil && !errors.Is(p.Err, broker.ErrStopped) {
 			r.problems = append(r.problems, logdir.Problem{Display: p.Partition.Display, Err: p.Err})
 		}
-		b.Partitions = append(b.Partitions, p)
+		if !errors.Is(p.Err, logdir.ErrGone) {
+			b.Partitions = append(b.Partitions, p)
+		}
 	}
 	start.Finish(b.Partitions)
 	b.Absent = start.Absent()

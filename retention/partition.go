@@ -2,7 +2,6 @@ package retention
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"kseg/format"
@@ -135,9 +134,11 @@ func (j *Judge) partition(p *logdir.Partition, rd *reader) (*Report, []logdir.Pr
 			r.Segments = append(r.Segments, s)
 		}
 	}
-	if len(r.Segments) == 0 {
-		return nil, append(problems, logdir.Problem{Display: p.Display,
-			Err: fmt.Errorf("%s: %w: it has no segment", p.Display, logdir.ErrNothing)})
+	switch {
+	case len(segments) == 0:
+		return nil, []logdir.Problem{{Display: p.Display, Err: p.NoSegment()}}
+	case len(r.Segments) == 0:
+		return nil, problems
 	}
 	r.offsets(j, dir)
 	image := j.settings[p.Parent].Image

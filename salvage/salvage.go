@@ -325,6 +325,19 @@ func (r *run) scan(sources []*source) (scans []*scan, notRead []error) {
 	return scans, notRead
 }
 
+// noSegment is the error of a partition of which no copy has a segment: an ErrGone if all of them were found.
+func (g *group) noSegment() (err error) {
+	for _, c := range g.copies {
+		if c.dir == nil {
+			return fmt.Errorf("%s: there is no segment", g.name)
+		}
+		if err = c.dir.NoSegment(); !errors.Is(err, logdir.ErrGone) {
+			return err
+		}
+	}
+	return err
+}
+
 func (r *run) work(g *group, res *Salvaged) error {
 	var sources []*source
 	var scans []*scan
@@ -339,7 +352,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 	case err != nil && len(scans) == 0:
 		return err
 	case len(sources) == 0:
-		return fmt.Errorf("%s: there is no segment", g.name)
+		return g.noSegment()
 	}
 	k := r.known(g, scans)
 	if k.compacted {

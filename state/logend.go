@@ -17,6 +17,14 @@ type LogBounds struct {
 // Bounds reads where a partition begins and ends. Only the last segment is looked into, from where its index leads.
 // known is false if there is no segment. dir may be nil.
 func Bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) {
+	err = p.Steady(func() (err error) {
+		b, known, err = bounds(p, dir)
+		return err
+	})
+	return b, known, err
+}
+
+func bounds(p *logdir.Partition, dir *Dir) (b LogBounds, known bool, err error) {
 	segments := Segments(p)
 	if len(segments) == 0 {
 		return b, false, nil

@@ -62,7 +62,7 @@ type Producers struct {
 func LoadProducers(ctx context.Context, p *logdir.Partition, o LoadOptions) (*Producers, error) {
 	l := loader{ctx: ctx, options: o, segments: Segments(p), out: &Producers{}}
 	if len(l.segments) == 0 {
-		return nil, fmt.Errorf("%s: %w: it has no segment", p.Display, logdir.ErrNothing)
+		return nil, p.NoSegment()
 	}
 	if err := l.bounds(); err != nil {
 		return nil, err
