@@ -161,7 +161,7 @@ func (b *Start) noteElsewhere() {
 		}
 		slices.Sort(ids)
 		b.Notes = append(b.Notes, fmt.Sprintf("by the metadata %d of the broker's partitions are in log directories that "+
-			"were not given (directory.id %s); if one of those is lost, they begin anew, empty", n,
+			"were not given (directory.id %s); if one of those is lost, they start over, empty", n,
 			strings.Join(ids[:min(len(ids), 4)], ", ")))
 	}
 }

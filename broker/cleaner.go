@@ -110,9 +110,9 @@ func (l *CleanerLog) Range(s *CleanerSettings, nowMs int64) CleanRange {
 	if l.CleanedTo != nil {
 		switch {
 		case *l.CleanedTo < l.StartOffset:
-			r.Reset = "the checkpoint lies below the log start offset"
+			r.Reset = "the checkpoint is below the log start offset"
 		case *l.CleanedTo > l.EndOffset:
-			r.Reset = "the checkpoint lies beyond the log end"
+			r.Reset = "the checkpoint is beyond the log end"
 		default:
 			r.FirstDirty = *l.CleanedTo
 		}

@@ -68,7 +68,7 @@ func (s *segment) replay(from, end int64, last bool, fn func(*format.Batch) erro
 		return err
 	}
 	if size < pos {
-		return stops(s.log.name, "offset %d lies before offset %d in the log, and a broker cannot read between them",
+		return stops(s.log.name, "offset %d is before offset %d in the log, and a broker cannot read between them",
 			end, from)
 	}
 	return s.viewLog(func(log []byte) error {

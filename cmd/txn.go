@@ -41,7 +41,7 @@ func (o *txnOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&o.Watermark, "high-watermark", "what is replicated: `N|checkpoint|end`; auto is the log end where there is "+
 			"one replica or no metadata, else the checkpoint")
 		o.Shutdown = "auto"
-		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker was stopped; auto goes by "+
+		fs.Var(newEnum(&o.Shutdown, "auto", "clean", "unclean"), "shutdown", "how the broker was stopped; auto follows "+
 			".kafka_cleanshutdown")
 	})
 	o.operandOptions.AddFlags(fs)

@@ -46,7 +46,7 @@ func TestWhatStopsACleaner(t *testing.T) {
 		warning  string
 	}{
 		"length-huge":  {true, 32, 1084, "gives up on this partition in segment 32 at byte 1084"},
-		"payload-flip": {false, 0, 0, "a wrong checksum, at which the cleaner does not look; 1 of them is written anew"},
+		"payload-flip": {false, 0, 0, "a wrong checksum, at which the cleaner does not look; 1 of them is written again"},
 	} {
 		r := report(t, fixture.Damaged(t, recipe), Options{CleanedTo: CleanedTo{Given: true, Offset: -1}})
 		stop := r.Round.Stops

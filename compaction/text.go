@@ -77,7 +77,7 @@ func (r *Report) rangeRows() [][]string {
 	}
 	why := r.limitReason()
 	if g.CleanTo != g.FirstUncleanable {
-		why = fmt.Sprintf("%d lies in segment %d, and segments are cleaned whole: %s", g.FirstUncleanable, g.CleanTo, why)
+		why = fmt.Sprintf("%d is in segment %d, and segments are cleaned whole: %s", g.FirstUncleanable, g.CleanTo, why)
 	}
 	return append(rows, []string{"uncleanable", span(g.CleanTo, r.Log.EndOffset), render.Bytes(rest), why})
 }

@@ -22,7 +22,7 @@ func (r *Report) warn() {
 	}
 	if r.Log.Splits {
 		r.warnf("A start splits a segment whose offsets do not fit into one. That is not modelled: this is of the log as " +
-			"it lies on disk, and not what a cleaner does after a start.")
+			"it is on disk, and not what a cleaner does after a start.")
 	}
 	for _, cut := range r.Log.Cuts[:min(1, len(r.Log.Cuts))] {
 		r.warnf("The broker was not stopped cleanly: a start cuts %s at byte %d and removes what is after it; this is of "+
@@ -46,7 +46,7 @@ func (r *Report) warnOfRound() {
 	}
 	if round.WrongCRC > 0 {
 		r.warnf("%s to be cleaned, the first in segment %d at byte %d, %s a wrong checksum, at which the cleaner does not "+
-			"look; %s written anew with a right one, and the damage will not show any more.",
+			"look; %s written again with a right one, and the damage will not show any more.",
 			render.Plural(round.WrongCRC, "batch", "batches"),
 			round.FirstWrong.Segment, round.FirstWrong.Pos, has(round.WrongCRC), countOf(round.Rewritten))
 	}

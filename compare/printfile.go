@@ -72,7 +72,7 @@ func (l *printLine) fingerprint() (*Fingerprint, error) {
 	case l.Partition == "" || err != nil || l.First < 0 || l.LogStart < 0 || l.Last < l.First-1 || l.Last >= l.LogEnd ||
 		l.Last-l.First >= RangeOffsets-l.First%RangeOffsets ||
 		l.Records > 0 && l.First%RangeOffsets != 0 && l.First != l.LogStart:
-		return nil, errors.New("no fingerprint has such values; write the file anew")
+		return nil, errors.New("no fingerprint has such values; make the file again")
 	}
 	f := &Fingerprint{Partition: l.Partition, First: l.First, Last: l.Last, LeaderEpoch: -1, Records: l.Records,
 		Digest: digest, Marks: l.Marks,

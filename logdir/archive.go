@@ -253,7 +253,7 @@ func (a *archive) add(h *tar.Header, r io.Reader) error {
 		a.pass(h.Name, "it leads out of the archive")
 		return nil
 	case strings.Count(name, "/") > deepest:
-		a.pass(h.Name[:min(len(h.Name), 40)]+"...", fmt.Sprintf("it lies in more than %d directories", deepest))
+		a.pass(h.Name[:min(len(h.Name), 40)]+"...", fmt.Sprintf("it is in more than %d directories", deepest))
 		return nil
 	case h.Typeflag == tar.TypeDir:
 		a.dir(name)

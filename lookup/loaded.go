@@ -89,6 +89,6 @@ func (p *Partition) again(r *Result, err error, look func(*Partition) (*Result, 
 		return r, err
 	}
 	next.note("This is the way through the indexes that the next start makes: the broker did not stop cleanly, and the " +
-		"segment lies above the recovery point. The indexes on disk lead elsewhere; kseg verify says why.")
+		"segment is above the recovery point. The indexes on disk lead elsewhere; kseg verify says why.")
 	return next, nil
 }

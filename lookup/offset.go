@@ -121,7 +121,7 @@ func (p *Partition) lookupOffset(ctx context.Context, offset int64, o Options) (
 	}
 	floor := p.floor(offset)
 	if floor < 0 {
-		r.note("Offset %d lies before segment %d: a broker would ask an earlier one, which is not among those looked at. "+
+		r.note("Offset %d is before segment %d: a broker would ask an earlier one, which is not among those looked at. "+
 			"The answer is what this one would give.", offset, r.FirstBase)
 		floor = 0
 	}
@@ -435,7 +435,7 @@ func (r *Result) explainSlots(x *IndexStep) {
 // explainScan says what is odd about the way from the entry to the batch.
 func (r *Result) explainScan(t *Try) {
 	if t.Inside != nil {
-		r.note("Byte %d, where the index entry leads, lies inside the batch at byte %d (offsets %d–%d): a broker takes "+
+		r.note("Byte %d, where the index entry leads, is inside the batch at byte %d (offsets %d–%d): a broker takes "+
 			"what is there for a batch header.", t.Scan.Start, t.Inside.Position, t.Inside.BaseOffset, t.Inside.LastOffset)
 	}
 	if t.Scan.Start > t.Survey.LogSize {

@@ -173,7 +173,7 @@ func (r *Result) explainTime() {
 	t := r.Time
 	for _, passed := range t.Passed {
 		if passed.Source == "mtime" {
-			r.note("Segment %d has no timestamp in its time index, so a broker goes by the modification time of its log, %s; "+
+			r.note("Segment %d has no timestamp in its time index, so a broker uses the modification time of its log, %s; "+
 				"a copy has another.",
 				passed.Base, render.Instant(passed.LargestMs))
 		}

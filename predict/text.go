@@ -368,7 +368,7 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 	for i, d := range b.Dirs {
 		if s := b.Space[i]; s != nil && d.Dir.Listed && !told[*s] {
 			told[*s] = true
-			text := fmt.Sprintf("Where %s lies there are %s free of %s", d.Dir.Display, render.Bytes(s.Free),
+			text := fmt.Sprintf("The file system of %s has %s free of %s", d.Dir.Display, render.Bytes(s.Free),
 				render.Bytes(s.Size))
 			if s.Free < lowSpace {
 				text += ": too little to start on; recovery that cannot write its indexes and snapshots may empty sound " +

@@ -78,11 +78,11 @@ func (all Inputs) Refuse(flag, dir string) error {
 	}
 	for _, in := range all {
 		if lies(real, in.info) {
-			return fmt.Errorf("%w: %s %s lies in %s, which is read; nothing is ever written there, so name another folder",
+			return fmt.Errorf("%w: %s %s is in %s, which is read; nothing is ever written there, so name another folder",
 				logdir.ErrUsage, flag, dir, in.display)
 		}
 		if info, err := os.Stat(real); err == nil && lies(in.real, info) {
-			return fmt.Errorf("%w: %s, which is read, lies in %s %s; name another folder", logdir.ErrUsage, in.display, flag,
+			return fmt.Errorf("%w: %s, which is read, is in %s %s; name another folder", logdir.ErrUsage, in.display, flag,
 				dir)
 		}
 	}

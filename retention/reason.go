@@ -251,13 +251,13 @@ func (r *Report) warnOfTimestamps(s *SegmentReport) {
 		s.warnf("%s, so that a broker takes the file's time (%s) for its newest record; the log says %s.", missing,
 			render.Minute(s.LargestMs), render.Instant(truth))
 	case s.Source == FromTimeIndex && truth < 0 && s.log.batches > 0:
-		s.warnf("no record has a timestamp, but the last entry of its time index has %s, which a broker goes by.",
+		s.warnf("no record has a timestamp, but the last entry of its time index has %s, which a broker uses.",
 			render.Instant(s.LargestMs))
 	case s.Source == FromTimeIndex && s.LargestMs == 0 && truth > 0:
 		s.warnf("its time index ends in zeros, so that a broker takes 1970 for its newest record and counts it as "+
 			"expired; the log says %s.", render.Instant(truth))
 	case s.Source == FromTimeIndex && truth != s.LargestMs && s.log.batches > 0:
-		s.warnf("the last entry of its time index says %s, which a broker goes by; the log says %s, %s %s.",
+		s.warnf("the last entry of its time index says %s, which a broker uses; the log says %s, %s %s.",
 			render.Instant(s.LargestMs),
 			render.Instant(truth), render.Duration(max(truth-s.LargestMs, s.LargestMs-truth)),
 			laterOrEarlier(truth, s.LargestMs))

@@ -86,7 +86,7 @@ func (p *planner) forbids(q piece) (at int64, why string) {
 		return 0, ""
 	}
 	if q.epochs[0] >= 0 && q.epochs[0] < p.epoch {
-		return q.first, "it was left behind under an older leader epoch"
+		return q.first, "it was left under an older leader epoch"
 	}
 	if q.src.log.Name.Suffix != "deleted" {
 		return 0, ""
@@ -104,5 +104,5 @@ func (p *planner) forbids(q piece) (at int64, why string) {
 		return 0, ""
 	}
 	return max(q.first, p.known.committed), "a broker cut it off the end of the log, as a follower does whose leader " +
-		"never had it, or as recovery does behind damage; nothing here tells which: --deleted takes it"
+		"never had it, or as recovery does after damage; nothing here tells which: --deleted takes it"
 }

@@ -241,10 +241,10 @@ func (r *Report) Warnings() []string {
 	switch {
 	case r.Start == nil || r.Refused != nil:
 	case r.Start.Failure != nil:
-		out = append(out, fmt.Sprintf("this is the log as it lies on disk, and a broker does not load it: %v",
+		out = append(out, fmt.Sprintf("this is the log as it is on disk, and a broker does not load it: %v",
 			r.Start.Failure))
 	case r.Start.LogEnd < r.LogEnd:
-		out = append(out, fmt.Sprintf("this is the log as it lies on disk: the next start, after a stop that was not "+
+		out = append(out, fmt.Sprintf("this is the log as it is on disk: the next start, after a stop that was not "+
 			"clean, cuts it at offset %d, and transactions begin and end as of there; kseg predict shows the cut",
 			r.Start.LogEnd))
 	}

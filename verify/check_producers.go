@@ -97,7 +97,7 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 	x.alone[b.ProducerID] = nextBatch{before.ProducerEpoch, format.IncrementSequence(want, b.LastOffsetDelta+1)}
 	switch event.Issue {
 	case format.ProducerSequenceGap:
-		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what lies between was never stored, or is lost",
+		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what is between was never stored, or is lost",
 			b.ProducerID,
 			before.LastSequence, b.BaseSequence)
 		if b.BaseSequence <= before.LastSequence {

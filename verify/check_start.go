@@ -155,10 +155,10 @@ func (o *operands) absentPartitions(b *broker.Start) {
 				maxRelated)], ", "))
 		switch k.fate {
 		case broker.Emptied:
-			f.Message += "a broker makes each anew, empty"
+			f.Message += "a broker makes each again, empty"
 		case broker.Uncopied:
 			f.Severity = Note
-			f.Message += "a broker makes each anew, empty, unless this is a copy of only some of them"
+			f.Message += "a broker makes each again, empty, unless this is a copy of only some of them"
 		case broker.Refetched:
 			f.Severity = Warning
 			f.Message += "the records come again from the leader, another broker"

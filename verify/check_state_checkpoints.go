@@ -212,10 +212,13 @@ func lookAtLines(p *partition, end int64) {
 	lookAtHighWatermark(p, max(start, logStart), end)
 	if c, ok := p.line(format.KindCleanerOffsetCheckpoint); ok && len(p.segments) > 0 {
 		if active := p.segments[len(p.segments)-1].base; c.offset > active {
+			next := "the next round begins there"
+			if c.offset > end {
+				next = "a broker resets it to the log start offset"
+			}
 			c.found("cleaner-offset-range", Note, active, c.offset-1, "at most "+itoa(active),
 				fmt.Sprintf("the cleaner is said to have come to offset %d, but never enters the last segment, which begins at "+
-					"%d; a broker begins anew",
-					c.offset, active))
+					"%d; %s", c.offset, active, next))
 		}
 	}
 }
@@ -279,7 +282,7 @@ func lookAtLogStart(p *partition, start, end int64) int64 {
 		return 0
 	case c.offset <= start && p.shutdown == cleanShutdown && len(p.segments) > 0 && !p.tiered():
 		c.found("log-start-below-start", Note, -1, -1, "above "+itoa(start),
-			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker goes by the segment, "+
+			fmt.Sprintf("the log is said to start at offset %d, and its first segment at %d; a broker uses the segment, "+
 				"and lists only logs that start after it", c.offset, start))
 	}
 	return c.offset
@@ -304,7 +307,7 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
 	case c.offset < start && p.shutdown == cleanShutdown:
 		c.found("high-watermark-below-start", Warning, c.offset, start-1, itoa(start)+" or more",
-			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker goes by the latter",
+			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker uses the latter",
 				c.offset, start))
 	}
 }

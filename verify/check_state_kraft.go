@@ -68,7 +68,7 @@ func lookAtQuorumState(p *partition, f *logdir.File) {
 	}
 	if p.hasLast && p.whole() && q.LeaderEpoch < p.lastBatch.LeaderEpoch {
 		p.found(nil, Finding{Code: "quorum-state-behind", Place: inFile(f.Rel, 0, lineLength(raw, 0)), logPos: -1,
-			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller goes by the log, and "+
+			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller uses the log, and "+
 				"has forgotten its vote", q.LeaderEpoch,
 				p.lastBatch.LeaderEpoch),
 			Evidence: []Evidence{{"leader epoch", itoa(int64(p.lastBatch.LeaderEpoch)) + " or more",

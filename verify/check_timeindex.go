@@ -125,13 +125,13 @@ func (x *timeFollower) lastEntry(seg *segment) {
 	n := logical.Len()
 	if n == 0 {
 		x.found(seg, "timeindex-last-entry", 0, 0, fmt.Sprintf("the time index is empty, but the segment's largest "+
-			"timestamp is %s; retention goes by the file's modification time instead", instant(x.check.LargestMs)))
+			"timestamp is %s; retention uses the file's modification time instead", instant(x.check.LargestMs)))
 		return
 	}
 	last := logical.Entry(n - 1)
 	x.found(seg, "timeindex-last-entry", n-1, 1, fmt.Sprintf("the last entry says %s, but the segment's largest "+
 		"timestamp is %s; retention and "+
-		"lookups of the segment go by the last entry", instant(last.TimestampMs), instant(x.check.LargestMs)))
+		"lookups of the segment use the last entry", instant(last.TimestampMs), instant(x.check.LargestMs)))
 }
 
 // beyond reports whether the entries are right as far as the log goes, and show that it once went further.
@@ -171,7 +171,7 @@ func (x *timeFollower) missing(seg *segment) {
 		return
 	}
 	f := Finding{Code: "timeindex-missing", Place: inFile(seg.sibling(format.KindTimeIndex), -1, -1), logPos: -1,
-		Message: "the segment has no time index; with an empty one retention goes by the file's modification time"}
+		Message: "the segment has no time index; with an empty one retention uses the file's modification time"}
 	if seg.last {
 		f.Severity = Note
 		f.Message = "the last segment has no time index, which a broker makes when it first needs it"

@@ -264,7 +264,7 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 	case loaded && s.Clean:
 		f.Message += "; " + p.startWords() + " does not look at it: the broker stopped cleanly" + p.fallsBack(s)
 	case loaded:
-		f.Message += fmt.Sprintf("; %s does not look at it: it lies below the recovery point, %d", p.startWords(),
+		f.Message += fmt.Sprintf("; %s does not look at it: it is below the recovery point, %d", p.startWords(),
 			s.RecoveryPoint)
 	default:
 		return false
@@ -401,9 +401,9 @@ func actionWords(c *broker.FileChange, code string) string {
 	case c.Action == broker.Delete:
 		return " deletes the file"
 	case strings.HasPrefix(code, "leader-epoch"):
-		return " writes the file anew, without what does not fit"
+		return " writes a new file, without what does not fit"
 	}
-	return " makes the file anew"
+	return " makes a new file"
 }
 
 // indexMade: without an offset index the segment is recovered, whatever the marker says.

@@ -62,7 +62,7 @@ var nextStarts = []struct {
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
 		return dir
 	}, []string{"warning index-zero-slots", "warning timeindex-zero-slots"}, []string{"the next start recovers the " +
-		"segment and makes the file anew"}},
+		"segment and makes a new file"}},
 	{"zeros after closed indexes below the recovery point", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		pad(t, filepath.Join(dir, "orders-0"), "00000000000000000032")
@@ -84,7 +84,7 @@ var nextStarts = []struct {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "96")
 		apply(t, filepath.Join(dir, "orders-0"), "flip 00000000000000000032.log 1164:0")
 		return dir
-	}, []string{"damage batch-crc-mismatch"}, []string{"it lies below the recovery point, 96"}},
+	}, []string{"damage batch-crc-mismatch"}, []string{"it is below the recovery point, 96"}},
 	{"a bad batch above the recovery point", func(t *testing.T) string {
 		dir := stoppedDir(t, plainBase, "orders-0", false, "32")
 		apply(t, filepath.Join(dir, "orders-0"), "flip 00000000000000000032.log 1164:0")
