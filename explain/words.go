@@ -146,9 +146,9 @@ func maxTimestampWords(b *format.Batch) string {
 	case b.TimestampType() == format.LogAppendTime:
 		return instant(b.MaxTimestamp) + ": when the leader appended it, and the timestamp of all records, whatever they say"
 	case b.Count == 0 && !uncounted(b):
-		return instant(b.MaxTimestamp) + ": the latest of the records that were here; the time index and retention go by it"
+		return instant(b.MaxTimestamp) + ": the latest of the records that were here; the time index and retention use it"
 	}
-	return instant(b.MaxTimestamp) + ": the latest record's; the time index and retention go by it"
+	return instant(b.MaxTimestamp) + ": the latest record's; the time index and retention use it"
 }
 
 // producerWords is about the fields of idempotent and transactional producers, and the count.
