@@ -95,8 +95,9 @@ func (l *Lister) Run(ctx context.Context, partitions []*logdir.Partition) iter.S
 	})
 }
 
-// guarded is partition, with what goes wrong in it as a problem of the partition.
+// guarded is partition, with what goes wrong in it as a problem of the partition. It lets go of the files.
 func (l *Lister) guarded(dir *logdir.Partition, r *reader) *Partition {
+	defer dir.Forget()
 	out := &Partition{}
 	err := logdir.Guard(dir.Display, func() error {
 		return dir.Steady(func() error {

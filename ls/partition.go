@@ -54,7 +54,7 @@ type Segment struct {
 	Batches                   Maybe
 }
 
-// partition reads one partition, and lets go of its files.
+// partition reads one partition.
 func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 	if dir.Parent != nil && dir.Parent.Listed {
 		p.Dir = dir.Parent.Display
@@ -63,7 +63,6 @@ func (l *Lister) partition(p *Partition, dir *logdir.Partition, r *reader) {
 	if p.Gone {
 		return
 	}
-	defer dir.Forget()
 	p.Partitions = 1
 	if len(p.Problems) > 0 {
 		p.Unread = 1
