@@ -99,7 +99,7 @@ func (b *Start) judgeCopies(gone []Absent) {
 func (d *DirStart) hasLogs() bool {
 	return slices.ContainsFunc(d.Dir.Subdirs, func(name string) bool {
 		p, ok := format.ParsePartitionDir(name)
-		return ok && !p.IsClusterMetadata()
+		return ok && p.Suffix == "" && !p.IsClusterMetadata()
 	})
 }
 

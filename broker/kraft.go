@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/schema"
 )
 
 // What KafkaRaftLog sets for its log.
@@ -107,22 +109,36 @@ func (l *loader) readSnapshot(name string) error {
 			return stops(name, "the snapshot has %d bytes, too few for a batch", n)
 		}
 		w := walker{s: &segment{l: l}, log: data}
-		for w.next() {
+		for first := true; w.next(); first = false {
 			switch b := &w.batch; {
-			case b.Legacy():
+			case b.Magic != 2:
 				return stops(name, "the snapshot has a batch of magic %d at byte %d", b.Magic, b.Pos)
 			case !b.Valid():
 				return stops(name, "the checksum of the snapshot's batch at byte %d does not match", b.Pos)
+			case first && !l.isHeader(b):
+				return stops(name, "the first record of the snapshot is not its header")
 			}
 		}
 		if w.err != nil {
 			return stops(name, "%w", w.err)
 		}
-		if at := w.pos + upToMagic - 1; at < int64(len(data)) && data[at] > 2 {
-			return stops(name, "the snapshot has no batch at byte %d: its magic would be %d", w.pos, data[at])
+		switch tail := data[w.pos:]; {
+		case len(tail) >= format.LogOverhead && int32(binary.BigEndian.Uint32(tail[8:])) < format.MinEntrySize:
+			return stops(name, "the snapshot has no batch at byte %d: its length cannot be", w.pos)
+		case len(tail) >= upToMagic && tail[upToMagic-1] > 2:
+			return stops(name, "the snapshot has no batch at byte %d: its magic would be %d", w.pos, tail[upToMagic-1])
 		}
 		return nil
 	})
+}
+
+// isHeader reports whether a batch begins with the header of a snapshot.
+func (l *loader) isHeader(b *format.Batch) bool {
+	var rec format.Record
+	r := l.records()
+	r.Reset(b)
+	return b.Control() && r.Next(&rec) &&
+		schema.NewDecoder().DecodeControl(rec.Key, rec.Value).Type == schema.SnapshotHeader
 }
 
 // beginAt is truncateFullyAndStartAt, and forgets the older snapshots.

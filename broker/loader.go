@@ -56,8 +56,8 @@ type Loaded struct {
 	Lost                            Loss
 	// Unstable: a transaction is open, so that the log is read once more when it has been loaded.
 	Unstable bool
-
-	snapshot *logdir.File // of a metadata log, the one that a node begins with
+	// Snapshot is that of a metadata log which a node begins with, nil if there is none.
+	Snapshot *logdir.File
 }
 
 // LoadedSegment is a segment as it is loaded.
@@ -113,7 +113,7 @@ func (l *loader) opens(name string) {
 // result makes the answer of how far the loader came.
 func (l *loader) result(err error) (*Loaded, error) {
 	out := &Loaded{LogStart: l.logStart, LogEnd: l.logEnd, RecoveryPoint: l.recoveryPoint, Cuts: l.cuts,
-		BytesRead: l.bytesRead, Unstable: l.unstable, snapshot: l.snapshot}
+		BytesRead: l.bytesRead, Unstable: l.unstable, Snapshot: l.snapshot}
 	if l.barred != nil {
 		err = l.barred
 	}

@@ -47,9 +47,9 @@ func (b *Start) checkProperties() {
 	b.compareProperties()
 }
 
-// StopsAt reports whether a file of a log directory keeps the broker from starting.
-func (b *Start) StopsAt(dir *logdir.LogDir, kind format.Kind) bool {
-	return slices.ContainsFunc(b.Stops, func(r Reason) bool { return r.File == dir.Display+"/"+kind.Info().Name })
+// StopsAt reports whether a file, as the user would name it, keeps the broker from starting.
+func (b *Start) StopsAt(file string) bool {
+	return slices.ContainsFunc(b.Stops, func(r Reason) bool { return r.File == file })
 }
 
 const unformatted = "there is no such file; a broker does not start with a log directory that kafka-storage.sh has " +
@@ -181,21 +181,55 @@ func (b *Start) checkNames(metadata *DirStart) {
 	}
 }
 
-// checkCheckpoints is what an unreadable checkpoint does: an IOException takes the directory offline, whichever file it
-// is. Others make a broker forget what is in it, or, if it is that of the high watermarks, refuse the partitions. What
-// does not fit into memory ends the loading, but not the log cleaner's broker.
+// Effect is what a broker makes of an offset checkpoint that it cannot read.
+type Effect int
+
+// The effects.
+const (
+	PassedOver Effect = iota // it forgets what is in it, or does not read it at all
+	TakesOffline
+	ServesNone
+	KeepsFromStarting
+)
+
+// EffectOf is the effect of a checkpoint in a log directory that is served: an IOException takes the directory offline,
+// whichever file it is. Others make a broker forget what is in it, or, if it is that of the high watermarks, refuse the
+// partitions. What does not fit into memory ends the loading, but not the log cleaner's broker.
+func EffectOf(kind format.Kind, throws format.Exception) Effect {
+	switch {
+	case throws == format.IOException:
+		return TakesOffline
+	case throws == format.OutOfMemoryError && ofLoading(kind):
+		return KeepsFromStarting
+	case kind == format.KindReplicationOffsetCheckpoint:
+		return ServesNone
+	}
+	return PassedOver
+}
+
+// ofLoading reports whether a checkpoint is read before the partitions are.
+func ofLoading(kind format.Kind) bool {
+	return kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
+}
+
+// Effect is that of one of the log directory's checkpoints, if it cannot be read.
+func (d *DirStart) Effect(kind format.Kind) Effect { return d.effects[kind] }
+
 func (d *DirStart) checkCheckpoints() {
+	d.effects = map[format.Kind]Effect{}
 	for _, kind := range state.CheckpointKinds {
 		file, throws, err := d.checkpointError(kind)
-		loading := kind == format.KindRecoveryPointCheckpoint || kind == format.KindLogStartOffsetCheckpoint
-		switch {
-		case err == nil || kind == format.KindReplicationOffsetCheckpoint && !d.serves():
-		case throws == format.IOException:
+		if err == nil || kind == format.KindReplicationOffsetCheckpoint && !d.serves() {
+			continue
+		}
+		d.effects[kind] = EffectOf(kind, throws)
+		switch d.effects[kind] {
+		case TakesOffline:
 			d.offline(file, err.Error())
-			d.Early = d.Early || loading
-		case throws == format.OutOfMemoryError && loading:
+			d.Early = d.Early || ofLoading(kind)
+		case KeepsFromStarting:
 			d.start.stop(file, err.Error())
-		case kind == format.KindReplicationOffsetCheckpoint:
+		case ServesNone:
 			d.Refused = append(d.Refused, Reason{file, err.Error()})
 		}
 	}

@@ -174,6 +174,8 @@ func (b *Start) lackMetadata() {
 	case len(s.Voters) > 1:
 		b.Unplaced = fmt.Sprintf("the metadata log is gone: the node brings it from the other controllers (there are %d), "+
 			"if most of them are there", len(s.Voters)-1)
+	case s.Alone:
+		b.stop(s.MetadataDir, "the metadata log is gone, and with it the list of the quorum's voters"+forEver)
 	default:
 		b.Unplaced = "the metadata log is gone, and with it the list of the quorum's voters: the node brings both " +
 			"from the other controllers; if it is the only one, it waits for ever, and the broker does not start"

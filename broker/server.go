@@ -19,8 +19,10 @@ type Server struct {
 	MetadataDir string
 	// Refused says why no broker starts with the log directories (ConfigException); "" if it does.
 	Refused string
-	// Voters are the nodes of controller.quorum.voters; none if the quorum is dynamic (KIP-853).
+	// Voters are the nodes of controller.quorum.voters; none if the quorum is dynamic (KIP-853). Alone: the node looks for
+	// other controllers at its own addresses only (controller.quorum.bootstrap.servers).
 	Voters []int32
+	Alone  bool
 }
 
 // ParseServer takes what a start goes by out of a server.properties.
@@ -46,6 +48,11 @@ func ParseServer(properties []format.Property) *Server {
 			s.Voters = append(s.Voters, int32(n))
 		}
 	}
+	asked := format.SplitList(values["controller.quorum.bootstrap.servers"])
+	s.Alone = len(asked) > 0 && !slices.ContainsFunc(asked, func(address string) bool {
+		return !slices.ContainsFunc(format.SplitList(values["listeners"]+","+values["advertised.listeners"]),
+			func(own string) bool { return strings.HasSuffix(own, "://"+address) })
+	})
 	return s
 }
 

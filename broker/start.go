@@ -79,8 +79,9 @@ type DirStart struct {
 	// NoLogs: by server.properties it has the metadata log alone; whatever else is in it is not looked at.
 	NoLogs bool
 
-	start  *Start
-	withID bool
+	start   *Start
+	withID  bool
+	effects map[format.Kind]Effect
 }
 
 // PartitionStart is what a start does with one partition.
@@ -203,7 +204,9 @@ func (b *Start) loadQuorum(d *DirStart) error {
 	if err != nil {
 		before = nil // an empty log has no metadata
 	}
-	if b.image, err = b.imageAfter(p, before); err != nil || b.image == nil {
+	b.image, err = b.imageAfter(p, before)
+	if err != nil || b.image == nil || b.image.Empty() {
+		b.image = nil
 		return nil //nolint:nilerr // nothing is left
 	}
 	if before != nil && b.image != before {
@@ -214,6 +217,7 @@ func (b *Start) loadQuorum(d *DirStart) error {
 			at.Offset))
 	}
 	b.recognize()
+	b.checkVoters(d)
 	b.complete = b.complete || b.replaced()
 	b.noteElsewhere()
 	return nil
@@ -238,7 +242,7 @@ func (b *Start) recognize() {
 // imageAfter is what the start leaves of the metadata: the newest snapshot, as far as it can be read, and the log after
 // it.
 func (b *Start) imageAfter(p *logdir.Partition, before *state.Image) (*state.Image, error) {
-	from := b.Metadata.snapshot
+	from := b.Metadata.Snapshot
 	lost := len(b.Metadata.Lost.Ranges) > 0
 	if !lost && before != nil && (before.From == from || before.From != nil && from != nil &&
 		before.From.Path == from.Path) {
@@ -272,28 +276,6 @@ func (b *Start) vanish(before *state.Image) {
 		}
 	}
 	slices.Sort(b.Vanished)
-}
-
-// readQuorumState finds the voters. A node does not start with a file that it cannot read.
-func (b *Start) readQuorumState(p *logdir.Partition) {
-	const name = "quorum-state"
-	if slices.Contains(p.Subdirs, name) {
-		b.stop(p.Display+"/"+name, "it is a directory")
-	}
-	f := p.File(format.KindQuorumState)
-	if f == nil {
-		return
-	}
-	raw, err := f.ReadSmall()
-	if err != nil {
-		b.Unread = append(b.Unread, logdir.Problem{Display: f.Display, Err: err})
-		return
-	}
-	q, err := format.DecodeQuorumState(raw)
-	if err != nil {
-		b.stop(f.Display, err.Error())
-	}
-	b.Voters = len(q.Voters)
 }
 
 // producerExpirationMs is Kafka's default of producer.id.expiration.ms.

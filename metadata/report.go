@@ -127,8 +127,8 @@ func (r *Report) asOf() string {
 	case im.EndOffset > 0:
 		text += ": the log from its beginning"
 	}
-	if len(im.Voters) > 1 {
-		text += fmt.Sprintf("; the last records may not be committed: the quorum has the voters %s", numbers(im.Voters))
+	if voters := im.Voters(); len(voters) > 1 {
+		text += fmt.Sprintf("; the last records may not be committed: the quorum has the voters %s", numbers(voters))
 	}
 	return render.Escaped(text)
 }
@@ -228,7 +228,7 @@ func (r *Report) appendSummary(dst []byte) []byte {
 	}
 	o.CloseArray()
 	o.Int("newer_records", int64(im.Newer))
-	appendValue(&o, "voters", im.Voters)
+	appendValue(&o, "voters", im.Voters())
 	for _, kind := range state.ThingKinds {
 		o.Int(countNames[kind], int64(len(im.Things(kind))))
 	}

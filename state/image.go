@@ -42,8 +42,10 @@ type Image struct {
 	Dangling *Origin
 	// Newer counts records of types and versions that came after Kafka 4.4, which are left out.
 	Newer int
-	// Voters are the ids of the quorum's voters as last recorded, nil if no record tells.
-	Voters []int32
+	// VoterSet are the voters of a quorum that records them (KRaftVoters, KIP-853), nil if this one does not. Election are
+	// those at the last election (LeaderChange), by which no node finds its quorum; nil if there is none.
+	VoterSet []Voter
+	Election []int32
 
 	topics  map[format.UUID]*Topic
 	removed map[format.UUID]bool // topics that a record removed
@@ -60,6 +62,40 @@ type Image struct {
 	pending  []func()
 	inChange bool
 	observe  func(Change) // nil: nobody asks
+}
+
+// Voter is a voter of a quorum that records them: a node, with the log directory of its metadata.
+type Voter struct {
+	ID        int32
+	Directory format.UUID
+}
+
+// Voters are the ids of the quorum's voters, nil if no record tells.
+func (im *Image) Voters() []int32 {
+	if im.VoterSet == nil {
+		return im.Election
+	}
+	var ids []int32
+	for _, v := range im.VoterSet {
+		ids = append(ids, v.ID)
+	}
+	return ids
+}
+
+// Controllers are the ids of the controllers that are registered, in order.
+func (im *Image) Controllers() []int32 {
+	var ids []int32
+	for _, t := range im.Things(ControllerThing) {
+		if c, ok := t.(*Controller); ok {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// Empty reports whether no record is in the image.
+func (im *Image) Empty() bool {
+	return im.EndOffset == 0 && len(im.things) == 0 && im.Election == nil && im.VoterSet == nil
 }
 
 // Lost is a range of offsets whose records could not be read.

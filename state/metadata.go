@@ -277,6 +277,9 @@ func (r *imageReader) fold(f *logdir.File) bool {
 	}
 	next, log := base, &walk.Log{File: f, Base: base}
 	err := walk.Read(context.Background(), log, nil, func(b *format.Batch, h *format.Hole) bool {
+		if h != nil && r.Torn && base < 0 {
+			return false // a node reads no further
+		}
 		if h != nil {
 			r.damaged = r.damaged || h.Kind == format.Damage || h.Kind == format.Unreadable
 			if h.Kind == format.Damage {
@@ -381,11 +384,18 @@ func (r *imageReader) control(rec *format.Record) {
 			ms := c.Value.Get("lastContainedLogTimestamp").Int()
 			r.endMs = &ms
 		}
-	case schema.LeaderChange, schema.KRaftVoters:
+	case schema.LeaderChange:
 		if c.Value.Complete {
-			r.image.Voters = nil
+			r.image.Election = nil
 			for _, v := range c.Value.Get("voters").Elements() {
-				r.image.Voters = append(r.image.Voters, int32(v.Get("voterId").Int()))
+				r.image.Election = append(r.image.Election, int32(v.Get("voterId").Int()))
+			}
+		}
+	case schema.KRaftVoters:
+		if c.Value.Complete {
+			r.image.VoterSet = nil
+			for _, v := range c.Value.Get("voters").Elements() {
+				r.image.VoterSet = append(r.image.VoterSet, Voter{int32(v.Get("voterId").Int()), v.Get("voterDirectoryId").UUID()})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
@@ -33,17 +34,26 @@ var checkCheckpoints = Check{
 	LogDir:    lookAtCheckpointFiles,
 }
 
-// unreadableCheckpoint is how bad it is that a checkpoint cannot be read, and what a broker then does. All were seen
-// with 4.4.0.
-func unreadableCheckpoint(kind format.Kind, err error) (Severity, string) {
-	switch throws := format.Throws(err); {
-	case throws == format.IOException:
+// unreadableCheckpoint is how bad it is that a checkpoint cannot be read, and what the next start makes of it; dir is
+// nil if it was given alone. All were seen with 4.4.0.
+func unreadableCheckpoint(kind format.Kind, err error, dir *broker.DirStart) (Severity, string) {
+	effect := broker.EffectOf(kind, format.Throws(err))
+	if dir != nil {
+		effect = dir.Effect(kind)
+	}
+	switch effect {
+	case broker.TakesOffline:
 		return Damage, "a broker takes the whole log directory offline"
-	case throws == format.OutOfMemoryError && (kind == format.KindRecoveryPointCheckpoint ||
-		kind == format.KindLogStartOffsetCheckpoint):
+	case broker.KeepsFromStarting:
 		return Damage, "a broker does not start with it"
-	case kind == format.KindReplicationOffsetCheckpoint:
+	case broker.ServesNone:
 		return Damage, "a broker serves none of the partitions in the log directory"
+	}
+	switch {
+	case kind == format.KindReplicationOffsetCheckpoint:
+		return Warning, "a broker does not read it, since it serves no partition of the log directory"
+	case kind == format.KindRecoveryPointCheckpoint && dir != nil && dir.Clean:
+		return Warning, "a broker takes all recovery points for 0, which after this clean stop does nothing"
 	case kind == format.KindRecoveryPointCheckpoint:
 		return Warning, "a broker takes all recovery points for 0, and reads everything again after an unclean stop"
 	case kind == format.KindLogStartOffsetCheckpoint:
@@ -77,7 +87,8 @@ func lookAtCheckpointFiles(l *logDir) {
 
 func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicPartition]bool) {
 	if c.Err != nil {
-		l.found(unreadable(c))
+		_, dir := l.driver.start(l.dir)
+		l.found(unreadable(c, dir))
 		return
 	}
 	if finding, odd := oddCheckpointFile(c.File.Rel, c); odd &&
@@ -96,8 +107,8 @@ func lookAtCheckpointFile(l *logDir, c *state.Checkpoint, there map[state.TopicP
 }
 
 // unreadable makes the finding of a checkpoint that a broker cannot read.
-func unreadable(c *state.Checkpoint) Finding {
-	severity, effect := unreadableCheckpoint(c.File.Kind(), c.Err)
+func unreadable(c *state.Checkpoint, dir *broker.DirStart) Finding {
+	severity, effect := unreadableCheckpoint(c.File.Kind(), c.Err, dir)
 	f := stateError("checkpoint-unreadable", c.File.Rel, c.Raw, c.Err, effect)
 	f.Severity = severity
 	return f
@@ -234,7 +245,7 @@ func lookAtCheckpointAlone(p *partition) {
 	}
 	c := state.NewCheckpoint(p.alone, raw)
 	if c.Err != nil {
-		p.found(nil, unreadable(c))
+		p.found(nil, unreadable(c, nil))
 	} else if finding, odd := oddCheckpointFile(c.File.Rel, c); odd {
 		p.found(nil, finding)
 	}

@@ -293,7 +293,7 @@ func (s *dirState) lacks() string {
 func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
-		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(l.dir, format.KindMetaProperties) {
+		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(propertiesOf(l.dir)) {
 			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1,
 				-1),
 				logPos: -1,
@@ -310,6 +310,10 @@ func lackOfProperties(l *logDir) {
 		f.Severity = Warning // it may be of a time before KRaft
 	}
 	l.found(f)
+}
+
+func propertiesOf(dir *logdir.LogDir) string {
+	return dir.Display + "/" + format.KindMetaProperties.Info().Name
 }
 
 // compareLogDirs holds the log directories of a run against each other: they should be of one broker.
@@ -369,8 +373,8 @@ func comparePair(o *operands, a, b *dirState) bool {
 			at("broker.id")
 		}
 		f.Code = "node-id-differs"
-		if start, _ := o.driver.start(b.LogDir); start != nil && (start.StopsAt(a.LogDir, format.KindMetaProperties) ||
-			start.StopsAt(b.LogDir, format.KindMetaProperties)) {
+		if start, _ := o.driver.start(b.LogDir); start != nil && (start.StopsAt(propertiesOf(a.LogDir)) ||
+			start.StopsAt(propertiesOf(b.LogDir))) {
 			f.Severity = Damage
 		}
 		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",

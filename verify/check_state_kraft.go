@@ -8,6 +8,7 @@ import (
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/schema"
+	"kseg/state"
 )
 
 // checkKRaft looks at what the metadata log has beside its segments: the state of the election, and the snapshots.
@@ -24,17 +25,35 @@ var checkKRaft = Check{
 		{"metadata-snapshot-ahead", Note, "the newest snapshot of the metadata log is ahead of the log"},
 	},
 	Partition: lookAtKRaft,
-	LogDir: func(l *logDir) {
-		for _, f := range l.dir.Files {
-			if f.Kind() == format.KindCheckpoint && !f.Name.Leftover() && !l.dir.Narrowed {
-				s := metadataSnapshot{driver: l.driver, unread: l.driver.notRead, file: f}
-				s.read(l.found)
-			}
+	LogDir:    lookAtBootstrap,
+}
+
+// lookAtBootstrap looks at metadata that a node begins with when it has none. Later it asks for little of them.
+func lookAtBootstrap(l *logDir) {
+	for _, f := range l.dir.Files {
+		if f.Kind() != format.KindCheckpoint || f.Name.Leftover() || l.dir.Narrowed {
+			continue
 		}
-	},
+		s := metadataSnapshot{driver: l.driver, unread: l.driver.notRead, file: f}
+		s.read(func(finding Finding) {
+			if b, _ := l.driver.start(l.dir); b != nil && !b.StopsAt(f.Display) {
+				finding.Severity = Warning
+				finding.Message += "; the next start goes well with it"
+			}
+			l.found(finding)
+		})
+	}
+}
+
+// ofQuorum reports whether a node reads the partition for its metadata log; what has its files elsewhere means nothing.
+func (p *partition) ofQuorum() bool {
+	return p.alone != nil || !p.dir.Named || p.dir.PartitionDir.String() == state.MetadataDir && p.inUse()
 }
 
 func lookAtKRaft(p *partition) {
+	if !p.ofQuorum() {
+		return
+	}
 	for _, f := range p.dir.Files {
 		if f.Kind() == format.KindCheckpoint && !f.Name.Leftover() {
 			s := metadataSnapshot{driver: p.driver, unread: p.unread, file: f}
@@ -43,12 +62,12 @@ func lookAtKRaft(p *partition) {
 	}
 	if f := p.file(format.KindQuorumState); f != nil {
 		lookAtQuorumState(p, f)
-	} else if p.dir.IsClusterMetadata() && p.whole() && p.batches() > 0 {
+	} else if p.dir.Named && p.whole() && p.batches() > 0 {
 		p.found(nil, Finding{Code: "quorum-state-missing", Place: inFile(p.path(format.KindQuorumState.Info().Name), -1, -1),
 			logPos:  -1,
 			Message: "there is no such file; a controller that has forgotten its vote may vote twice in one election"})
 	}
-	if p.dir.IsClusterMetadata() && p.inUse() {
+	if p.dir.Named && p.alone == nil {
 		lookAtSnapshotRange(p)
 	}
 }

@@ -325,6 +325,23 @@ var stateDamage = []struct {
 		"note checkpoint-partition-missing replication-offset-checkpoint - -",
 		"damage partition-replaced prices-0 - 78-108",
 	}},
+	{"an older snapshot of the metadata", []string{"4.4.0/internal"}, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "flip 00000000000000000000-0000000000.checkpoint 200:3")
+	}, []string{"warning metadata-snapshot-damaged __cluster_metadata-0/00000000000000000000-0000000000.checkpoint 83 -"}},
+	{"the snapshot that the log replaces, cut", cleanDirs, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[2], "__cluster_metadata-0"), "truncate 00000000000000000000-0000000000.checkpoint 100")
+	}, []string{"warning metadata-snapshot-damaged __cluster_metadata-0/00000000000000000000-0000000000.checkpoint 83 -"}},
+	{"the snapshot that the log replaces, zeroed", cleanDirs, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[2], "__cluster_metadata-0"), "zero 00000000000000000000-0000000000.checkpoint 0+411")
+	}, []string{"damage metadata-snapshot-damaged __cluster_metadata-0/00000000000000000000-0000000000.checkpoint 0 -"}},
+	{"files of the quorum where nobody reads them", cleanDirs, func(t *testing.T, dir []string) {
+		apply(t, filepath.Join(dir[0], "prices-0"), "write quorum-state \"x\"\nwrite 0.checkpoint \"x\"")
+		apply(t, dir[0], "write bootstrap.checkpoint \"x\"")
+	}, []string{
+		"note misplaced-file prices-0/0.checkpoint - -",
+		"note misplaced-file prices-0/quorum-state - -",
+		"warning metadata-snapshot-damaged bootstrap.checkpoint 0 -",
+	}},
 	{"a metadata log that is gone", cleanDirs, func(t *testing.T, dir []string) {
 		removeAll(t, dir[2], "__cluster_metadata-0")
 	}, []string{"warning metadata-log-absent . - -"}},
@@ -349,6 +366,24 @@ var stateDamage = []struct {
 	{"stray partition", []string{cleanData1}, func(t *testing.T, dir []string) {
 		rename(t, dir[0], "prices-0", "prices-0.0123456789abcdef0123456789abcdef-stray")
 	}, []string{"note leftover-directory prices-0.0123456789abcdef0123456789abcdef-stray - -"}},
+}
+
+// TestHighWatermarksThatNobodyReads: where all partitions have moved away, that the file cannot be read does nothing.
+func TestHighWatermarksThatNobodyReads(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	one, other := filepath.Join(root, "data1"), filepath.Join(root, "data2")
+	apply(t, other, "write replication-offset-checkpoint \"1\\n0\\n\"")
+	for _, name := range subdirs(t, other) {
+		if err := os.Rename(filepath.Join(other, name), filepath.Join(one, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, _ := runOn(t, Options{Level: CRC}, one, other, filepath.Join(root, "meta"))
+	for _, f := range found {
+		if f.Severity > Note && line(&f) != "warning checkpoint-unreadable replication-offset-checkpoint 0 -" {
+			t.Error(line(&f))
+		}
+	}
 }
 
 func TestStateDamage(t *testing.T) {

@@ -115,6 +115,8 @@ func (p *partition) judgeByStart(found []*Finding) {
 		case f.base >= 0 && f.Severity > Note && strings.HasSuffix(f.File, ".log"):
 			p.tail(f, s)
 			told[f.File] = told[f.File] || p.logLoaded(f, s)
+		case f.Code == "metadata-snapshot-damaged" || f.Code == "metadata-snapshot-incomplete":
+			p.snapshotRead(f, s)
 		case f.Code == "log-start-beyond-end" || f.Code == "metadata-snapshot-ahead":
 			p.emptied(f, s)
 		case ofFile[f.Code] || traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0 && f.Severity > Note:
@@ -460,6 +462,25 @@ func (p *partition) onlyCopy(f *Finding, s *broker.PartitionStart) bool {
 		return true
 	}
 	return false
+}
+
+// snapshotRead says what the start makes of a snapshot of the metadata log in which something is wrong: of those that a
+// newer one or the log replaces nothing is lost.
+func (p *partition) snapshotRead(f *Finding, s *broker.PartitionStart) {
+	name := filepath.Base(f.File)
+	switch read := s.Snapshot; {
+	case s.Failure != nil && s.Failure.Place == name:
+		f.Message += "; " + p.failed(s.Failure)
+	case s.Failure != nil:
+	case read == nil || read.Name.Raw != name:
+		f.Severity = Warning
+		f.Message += "; " + p.startWords() + " begins with a newer one"
+	case read.Name.Base == 0:
+		if b, _ := p.driver.start(p.dir.Parent); b.Unplaced == "" && !b.StopsAt(p.dir.Display) {
+			f.Severity = Warning
+			f.Message += "; " + p.startWords() + " goes well with it, since what it has is in the log, which begins at 0, too"
+		}
+	}
 }
 
 // leaderEpochs are those that a broker loads, none if they cannot be read.
