@@ -122,6 +122,9 @@ func (l *loader) readSnapshot(name string) error {
 		if w.err != nil {
 			return stops(name, "%w", w.err)
 		}
+		if n := format.ParseFileName(name); w.pos == 0 && (n.Base > 0 || n.Epoch > 0) {
+			return stops(name, "there is no batch in the snapshot")
+		}
 		switch tail := data[w.pos:]; {
 		case len(tail) >= format.LogOverhead && int32(binary.BigEndian.Uint32(tail[8:])) < format.MinEntrySize:
 			return stops(name, "the snapshot has no batch at byte %d: its length cannot be", w.pos)

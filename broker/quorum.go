@@ -34,21 +34,22 @@ func (b *Start) readQuorumState(p *logdir.Partition) {
 // forEver is what comes of a controller without a quorum that it can be part of.
 const forEver = ": the node waits for its quorum for ever, and the broker never finishes starting"
 
-// checkVoters is what a controller makes of the voters. Without controller.quorum.voters they are those that the
-// metadata log records (KIP-853).
+// checkVoters is what a controller makes of the voters: they are those that the metadata log records (KIP-853), or else
+// those of controller.quorum.voters.
 func (b *Start) checkVoters(d *DirStart) {
 	s, set, meta := b.opts.Server, b.image.VoterSet, &d.State.Meta
-	if s != nil && (len(s.Voters) > 0 || !slices.Contains(s.Roles, "controller")) || !meta.HasNodeID {
+	if s != nil && !slices.Contains(s.Roles, "controller") || !meta.HasNodeID {
 		return
 	}
 	me := state.Voter{ID: meta.NodeID, Directory: meta.DirectoryID}
 	others := slices.ContainsFunc(slices.Concat(b.image.Voters(), b.image.Controllers()),
 		func(id int32) bool { return id != me.ID })
 	switch file := b.Metadata.Partition.Display; {
-	case others, slices.Contains(set, me), len(set) == 0 && s == nil:
+	case others, slices.Contains(set, me):
 	case len(set) > 0:
-		b.stop(file, fmt.Sprintf("the quorum's only voter is node %d in the log directory %s, which is not the directory.id here",
-			me.ID, set[0].Directory)+forEver)
+		b.stop(file, fmt.Sprintf("the quorum's only voter is node %d in the log directory %s, which is not the "+
+			"directory.id here", me.ID, set[0].Directory)+forEver)
+	case s == nil || len(s.Voters) > 0:
 	case s.Alone || len(b.image.Controllers()) > 0:
 		b.stop(file, "neither a record nor server.properties tells the quorum's voters"+forEver)
 	default:

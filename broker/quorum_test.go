@@ -66,6 +66,8 @@ func TestVoters(t *testing.T) {
 		{"no metadata log", false, func(t *testing.T, dir string) { remove(t, dir, "__cluster_metadata-0") }, asks, false},
 		{"another directory id", false, identity("directory.id=GLfbzf27QQSOtF52pyN9YQ\n"), asks, false},
 		{"no directory id", false, identity(""), asks, false},
+		{"another directory id, voters in the configuration", false, identity("directory.id=GLfbzf27QQSOtF52pyN9YQ\n"),
+			static, false},
 		{"voters in the configuration", false, func(*testing.T, string) {}, static, true},
 	} {
 		dir := dynamicDir(t, c.fresh)
@@ -94,6 +96,22 @@ func TestVotersUnknown(t *testing.T) {
 		"\ncontroller.quorum.bootstrap.servers=other:9\n", meta)
 	if len(start.Stops) != 1 || !strings.Contains(start.Stops[0].Text, "tells the quorum's voters") {
 		t.Errorf("%v", start.Stops)
+	}
+}
+
+// TestSnapshotWithoutABatch: of a snapshot that does not stand for the formatting a node needs the header.
+func TestSnapshotWithoutABatch(t *testing.T) {
+	for n, starts := range map[int64]bool{0: false, 40: false, 83: true} {
+		root := fixture.Dir(t, "4.4.0/logdirs/clean")
+		const name = metadataDir + "00000000000000000155-0000000002.checkpoint"
+		copyFile(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", name)
+		if err := os.Truncate(filepath.Join(root, name), n); err != nil {
+			t.Fatal(err)
+		}
+		start, _ := predictDirs(t, filepath.Join(root, "meta"))
+		if got := len(start.Stops) == 0; got != starts {
+			t.Errorf("%d bytes: it starts: %v, %v", n, got, start.Stops)
+		}
 	}
 }
 
