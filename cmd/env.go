@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ type Env struct {
 	StderrTerminal bool
 	Width          int // columns to which prose is broken: of the terminal, of COLUMNS, or 100
 	TableWidth     int // columns that tables have to fit into; 0 where there is no terminal and COLUMNS says nothing
+
+	files sync.Mutex // held while files are written
+	left  bool       // no file is to be written any more
 
 	Now    func() time.Time
 	Getenv func(string) string
@@ -65,10 +69,10 @@ func (env *Env) foldFor(cmd *cobra.Command) {
 	}
 	own := cmd.Name() != "dump" && cmd.Name() != "completion" && !strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd)
 	if form != "table" && !(own && (form == "text" || form == "")) {
-		env.Stdout.fold.Width = 0
+		env.Stdout.unfold()
 	}
 	if f := cmd.Flags().Lookup("kafka-compat"); f != nil && f.Value.String() == "true" {
-		env.Stderr.fold.Width = 0
+		env.Stderr.unfold()
 	}
 }
 

@@ -107,7 +107,7 @@ func (env *Env) finish(ran *cobra.Command, err error, interrupted bool) int {
 		code = codeIncomplete
 	}
 	if code == codeInterrupted {
-		fmt.Fprintln(env.Stderr, "kseg: interrupted")
+		fmt.Fprintln(env.Stderr, interruptedNote)
 		return code
 	}
 	for _, e := range flatten(err) {

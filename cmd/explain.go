@@ -162,7 +162,7 @@ func (o *explainOptions) writePage(ctx context.Context, env *Env, f *logdir.File
 	if err != nil && !errors.Is(err, format.ErrTooLarge) {
 		return explainError(env, err)
 	}
-	return errors.Join(writeReport(o.HTML, page), err)
+	return errors.Join(env.writeReport(o.HTML, page), err)
 }
 
 // nearCode is an error that names the code of a finding which a slip of the finger most likely meant, or nil.

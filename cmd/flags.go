@@ -116,9 +116,10 @@ func (o *outputOptions) progress(env *Env, totalBytes int64) *render.Progress {
 	if !o.Progress.On(env.StderrTerminal && !o.Quiet) {
 		return nil
 	}
-	env.Stdout.bar = render.NewProgress(env.Stderr.w, totalBytes,
-		env.Now).Within(func() int { return columns(env.Stderr.w) })
-	return env.Stdout.bar
+	terminal := env.Stderr.w
+	bar := render.NewProgress(terminal, totalBytes, env.Now).Within(func() int { return columns(terminal) })
+	env.Stdout.show(bar)
+	return bar
 }
 
 func (env *Env) colorAllowed() bool {

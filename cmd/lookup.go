@@ -166,7 +166,7 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 		missed = missed || miss
 		switch {
 		case o.HTML != "":
-			if err := writeReport(o.HTML, r.Page()); err != nil {
+			if err := env.writeReport(o.HTML, r.Page()); err != nil {
 				return err
 			}
 		case !o.Quiet || miss:
@@ -293,7 +293,7 @@ func (env *Env) writePlot(file string, plot *lookup.Plot) error {
 		return fmt.Errorf("--svg: there is nothing to draw, or there are too many curves for one picture; %s was not written",
 			file)
 	}
-	return writeReport(file, plot.SVG())
+	return env.writeReport(file, plot.SVG())
 }
 
 // logBytes is how much there is to walk through.

@@ -21,11 +21,11 @@ import (
 const fileTooLarge = syscall.Signal(25)
 
 // Main runs the command line and returns the exit code. A panic that logdir.Guard did not catch where it spoils one
-// file is caught here: one sentence and exit code 3, never a stack trace.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+// file is caught here: one sentence and exit code 3, never a stack trace. After an interrupt it returns soon, whatever
+// the verb waits for or computes, but for one that writes files.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	env := newEnv(stdin, stdout, stderr)
 	logdir.Failures() // those of whoever ran before
-	defer env.catch(&code)
 
 	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go
 	// decides what it means.
@@ -40,6 +40,18 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		env.addCompletions(root)
 	}
+	done := make(chan int, 1)
+	verbs.Go(func() { done <- env.run(ctx, root) })
+	select {
+	case code := <-done:
+		return code
+	case <-ctx.Done():
+		return env.interrupt(done)
+	}
+}
+
+func (env *Env) run(ctx context.Context, root *cobra.Command) (code int) {
+	defer env.catch(&code)
 	ran, err := root.ExecuteContextC(ctx)
 	return env.finish(ran, err, ctx.Err() != nil)
 }

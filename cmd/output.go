@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -59,6 +61,30 @@ func (o *Output) Flush() error {
 	return o.err
 }
 
+// unfold lets lines be as long as they are.
+func (o *Output) unfold() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fold.Width = 0
+}
+
+// close writes the whole lines that are buffered, and lets every later Write fail.
+func (o *Output) close(why error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf = o.buf[:bytes.LastIndexByte(o.buf, '\n')+1]
+	o.flush()
+	o.bar.End()
+	o.err = cmp.Or(o.err, why)
+}
+
+// show makes bar the progress bar, which goes away by itself before anything else is written.
+func (o *Output) show(bar *render.Progress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bar = bar
+}
+
 func (o *Output) flush() {
 	if len(o.buf) > 0 {
 		o.write(o.buf)
@@ -99,6 +125,20 @@ func (s *stderrWriter) named(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return regexp.MustCompile(`(^|[/ ])` + regexp.QuoteMeta(name) + `([^/\w.]|$)`).Match(s.said)
+}
+
+// unfold lets lines be as long as they are.
+func (s *stderrWriter) unfold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fold.Width = 0
+}
+
+// close lets nothing be written any more.
+func (s *stderrWriter) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = io.Discard
 }
 
 func (s *stderrWriter) Write(p []byte) (int, error) {

@@ -44,7 +44,12 @@ func checkReport(file string) error {
 }
 
 // writeReport writes a file that checkReport lets pass.
-func writeReport(file string, data []byte) error {
+func (env *Env) writeReport(file string, data []byte) error {
+	release, err := env.holdFiles()
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := checkReport(file); err != nil {
 		return err
 	}

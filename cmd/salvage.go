@@ -113,6 +113,11 @@ func runSalvage(ctx context.Context, env *Env, o *salvageOptions, args []string)
 	if o.Format == "table" {
 		w.table = render.NewTable(env.Stdout, w.theme, salvage.Columns()...)
 	}
+	if !o.dryRun {
+		if _, err := env.holdFiles(); err != nil {
+			return err
+		}
+	}
 	bar := o.progress(env, totalBytes(set))
 	err = salvage.Run(ctx, set, salvage.Options{Dir: o.dir, DryRun: o.dryRun, FixBits: o.fixBits, Records: o.records,
 		Prefer: o.prefer, Deleted: o.deleted,

@@ -66,6 +66,9 @@ func runRebuild(ctx context.Context, env *Env, o *verifyOptions, args []string) 
 	report := o.rebuildReport(env)
 	bar := o.output.progress(env, totalBytes(set))
 	start := env.Now()
+	if _, err := env.holdFiles(); err != nil {
+		return err
+	}
 	summary, err := rebuild.Run(ctx, set, rebuild.Options{Dir: o.rebuild.Dir, Interval: o.rebuild.Interval,
 		Snapshots: o.rebuild.Snapshots, Jobs: o.work.Jobs, MaxBatchBytes: o.work.MaxBatchBytes, Now: now,
 		Emit: report.Segment, Progress: bar.Add})

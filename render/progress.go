@@ -31,6 +31,7 @@ type Progress struct {
 	mu    sync.Mutex
 	drawn time.Time // zero while no bar is on the screen
 	last  time.Time
+	ended bool
 }
 
 // NewProgress returns a bar for total bytes (0 or less: unknown, then only what is done is shown). now is the clock.
@@ -66,7 +67,7 @@ func (p *Progress) Add(bytes int64) {
 		return
 	}
 	defer p.mu.Unlock()
-	if at.Sub(p.last) < progressInterval {
+	if p.ended || at.Sub(p.last) < progressInterval {
 		return
 	}
 	p.last, p.drawn = at, at
@@ -75,12 +76,18 @@ func (p *Progress) Add(bytes int64) {
 
 // Clear takes the bar off the screen; call it before anything else is written to the terminal. The next Add may draw
 // again.
-func (p *Progress) Clear() {
+func (p *Progress) Clear() { p.clear(false) }
+
+// End is Clear for good.
+func (p *Progress) End() { p.clear(true) }
+
+func (p *Progress) clear(end bool) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ended = p.ended || end
 	if !p.drawn.IsZero() {
 		p.drawn = time.Time{}
 		io.WriteString(p.w, "\r\x1b[K")
