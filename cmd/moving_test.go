@@ -4,11 +4,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"kseg/cmd"
 	"kseg/internal/fixture"
 	"kseg/logdir"
 )
@@ -91,22 +91,6 @@ func TestMovingFiles(t *testing.T) {
 	}
 }
 
-// besideABroker are command lines over whole log directories, of every verb and format.
-var besideABroker = []string{
-	"dump DIR", "dump --records DIR", "dump --records -o json DIR", "dump -o table DIR", "dump --tail 3 DIR",
-	"dump --count DIR", "dump --kafka-compat DIR",
-	"lookup --offset 30 DIR", "lookup --sweep DIR", "lookup --sweep -o json DIR", "lookup --timestamp -24h DIR",
-	"density DIR", "density -o csv DIR", "retention DIR", "retention --plan DIR", "retention -o json DIR",
-	"ls DIR", "ls -o csv DIR", "ls --by segment DIR", "ls --by codec DIR", "ls --stats --records -o json DIR",
-	"txn --all DIR", "txn --producers -o json DIR", "txn DIR", "groups DIR", "groups --history DIR", "groups -o json DIR",
-	"metadata DIR", "metadata --check DIR", "metadata -o json DIR",
-	"compare DIR TWIN", "compare --level records --state TWIN DIR", "compare --fingerprint DIR", "compare DIR DIR",
-	"compaction --topic-config cleanup.policy=compact DIR", "compaction --keys -o json DIR",
-	"predict DIR", "predict -o json --shutdown unclean DIR", "predict -o table --files DIR",
-	"salvage --dry-run -o TWIN/new DIR", "verify DIR", "verify --jobs 1 -o json DIR", "verify --level headers DIR",
-	"verify -o junit DIR",
-}
-
 // besideABrokerAtWork runs each command line in its rounds while a broker works, a few steps at random moments. work
 // gives a directory and what makes the broker do its next step. The answer is whole every time: what was deleted is not
 // missed, and what was rolled, replaced or truncated is looked at again.
@@ -115,9 +99,10 @@ func besideABrokerAtWork(t *testing.T, rounds, every int, work func(name string,
 	tried := 0
 	for _, name := range []string{"4.4.0/internal", "4.4.0/transactions"} {
 		twin := fixture.Dir(t, name)
-		for _, line := range besideABroker {
+		for _, line := range cmd.BesideABroker {
 			args := func(dir string) []string {
-				return strings.Fields(strings.NewReplacer("DIR", dir, "TWIN", twin).Replace(line))
+				return strings.Fields(strings.NewReplacer("DIR", dir, "TWIN", twin, "NEW", filepath.Join(t.TempDir(),
+					"new")).Replace(line))
 			}
 			run := func(seed uint64, accesses int) (said string, code, n int) {
 				dir, step := work(name, seed)
@@ -152,17 +137,13 @@ func besideABrokerAtWork(t *testing.T, rounds, every int, work func(name string,
 					_, _, n = run(uint64(seed), 0)
 				}
 				said, code, _ := run(uint64(seed), n)
-				if code > 1 && !nothing.MatchString(said) || strings.Contains(said, "internal error") {
+				if code > 1 && !cmd.NothingThere.MatchString(said) || strings.Contains(said, "internal error") {
 					t.Errorf("kseg %s in %s, seed %d, %d accesses: code %d: %s", line, name, seed, n, code, said)
 				}
 			}
 		}
 	}
 }
-
-// nothing is said where there is nothing to check, or no offset to compare: with a code of its own, whoever works.
-var nothing = regexp.MustCompile(`no snapshot could be checked|nothing was compared|` +
-	`there is no (compacted|__consumer_offsets) partition`)
 
 func TestBesideABrokerAtWork(t *testing.T) {
 	besideABrokerAtWork(t, 100, 50, func(name string, seed uint64) (string, func()) {

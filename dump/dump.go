@@ -4,6 +4,7 @@
 package dump
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,20 +139,7 @@ func (d *dumper) prepareWindow(files []*logdir.File) error {
 
 // file prints one file. Trouble with it is told and remembered; the error is one that ends the run.
 func (d *dumper) file(f *logdir.File) error {
-	var err error
-	for looks := 1; ; looks++ {
-		written := d.written
-		now, gone := present(f)
-		if err = gone; gone == nil {
-			err = d.print(now)
-		}
-		if d.written > written && f.Listed() && errors.Is(err, logdir.ErrVanished) {
-			err = fmt.Errorf("%w; %w", err, errChanged)
-		}
-		if looks == mostLooks || d.written > written || !errors.Is(err, logdir.ErrVanished) {
-			break
-		}
-	}
+	err := d.steadily(f)
 	if flushed := d.flushHead(); flushed != nil && err == nil {
 		err = flushed
 	}
@@ -169,8 +157,35 @@ func (d *dumper) file(f *logdir.File) error {
 	return nil
 }
 
-// mostLooks bounds how often a file is begun that vanishes before anything of it was printed.
-const mostLooks = 3
+// steadily prints a file, and once more if it vanishes before anything of it was printed.
+func (d *dumper) steadily(f *logdir.File) (err error) {
+	look := func() error {
+		now, gone := present(f)
+		if err = gone; gone != nil {
+			return nil
+		}
+		written := d.written
+		if err = d.print(now); !errors.Is(err, logdir.ErrVanished) {
+			return nil
+		}
+		if d.written > written && f.Listed() {
+			err = fmt.Errorf("%w; %w", err, errChanged)
+		}
+		if d.written > written {
+			return nil
+		}
+		return err
+	}
+	if f.Partition == nil {
+		_ = look()
+		return err
+	}
+	unlisted := f.Partition.Steady(look)
+	if errors.Is(unlisted, logdir.ErrGone) {
+		return deleted(f)
+	}
+	return cmp.Or(err, unlisted)
+}
 
 // errDeleted marks the error of a file that was deleted after its directory had been listed: there is nothing to print.
 var errDeleted = errors.New("nothing of it is printed")
@@ -178,27 +193,19 @@ var errDeleted = errors.New("nothing of it is printed")
 // errChanged marks the error of a file that lost bytes after some of it had been printed.
 var errChanged = errors.New("printed is what was there")
 
-// present is what is under the file's name now, beside the others of its partition of now.
+// present is what is under the file's name now.
 func present(f *logdir.File) (*logdir.File, error) {
-	if f.Partition == nil {
-		if !f.Listed() {
-			return f, nil
-		}
-		now, err := f.Again()
-		if errors.Is(err, logdir.ErrVanished) {
-			return nil, deleted(f)
-		}
-		return now, err
-	}
-	err := f.Partition.Renew()
-	now := f.Partition.FileNamed(f.Name.Raw)
+	now, err := f, error(nil)
 	switch {
-	case errors.Is(err, logdir.ErrGone) || err == nil && now == nil:
-		return nil, deleted(f)
-	case err != nil:
-		return nil, err
+	case f.Partition != nil:
+		now = f.Partition.FileNamed(f.Name.Raw)
+	case f.Listed():
+		now, err = f.Again()
 	}
-	return now, nil
+	if now == nil && (err == nil || errors.Is(err, logdir.ErrVanished)) {
+		err = deleted(f)
+	}
+	return now, err
 }
 
 func deleted(f *logdir.File) error {

@@ -128,6 +128,7 @@ type Partition struct {
 	// Modified is when the directory last got, lost or renamed a file, as of the listing.
 	Modified time.Time
 	fresh    bool // it had changed just before that
+	stale    bool // the files are not those of then
 
 	all    []*File // before narrowing by segment
 	byName map[string]*File

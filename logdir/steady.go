@@ -49,6 +49,7 @@ func (p *Partition) Steady(do func() error) error {
 		if looks == mostLooks || err == nil || !errors.Is(err, ErrVanished) && !p.misled(err) {
 			return err
 		}
+		p.stale = true // a file keeps the length that it had at the first look
 	}
 }
 
@@ -65,10 +66,10 @@ func (p *Partition) misled(err error) bool {
 // Renew lists the directory anew if it has got, lost or renamed files since it was listed: Files and Segments are
 // others then.
 func (p *Partition) Renew() error {
-	if p.opts == nil || !p.listed || p.Modified.IsZero() || p.SameNames() {
+	if p.opts == nil || !p.listed || p.Modified.IsZero() || !p.stale && p.SameNames() {
 		return nil
 	}
-	if p.fresh {
+	if p.fresh && !p.stale {
 		again, _, err := p.Again()
 		if err == nil && p.Unchanged(again) && slices.Equal(p.Subdirs, again.Subdirs) {
 			p.Modified, p.fresh = again.Modified, again.fresh
@@ -77,7 +78,7 @@ func (p *Partition) Renew() error {
 	}
 	o := opener{opts: *p.opts, set: &Set{}}
 	p.Forget()
-	p.ListErr = nil
+	p.ListErr, p.stale = nil, false
 	if !o.listPartition(p) {
 		if p.Parent != nil && p.Parent.Listed {
 			return fmt.Errorf("%s: %w", p.Display, ErrGone)

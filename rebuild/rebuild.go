@@ -74,6 +74,7 @@ type Segment struct {
 	Outcome   Outcome
 	Loss      Loss
 	Reason    string // why the segment is not whole, as a clause; "" if it is
+	gone      bool   // it was deleted after it had been found
 	// Interval is the index.interval.bytes that was used.
 	Interval state.Setting
 	// Size is that of the log in bytes; Kept the bytes that recovery keeps, of no meaning if it fails.
@@ -297,6 +298,8 @@ func (p *partition) segment(seg *logdir.Segment, log *walk.Log) error {
 		return p.ctx.Err()
 	case err != nil:
 		res.Outcome, res.Reason = Failed, err.Error()
+		_, again := seg.Log.Again()
+		res.gone = seg.Log.Listed() && errors.Is(again, logdir.ErrVanished)
 	}
 	res.Kept, res.Batches = x.Kept, x.Batches
 	p.write(seg, x, res)
@@ -384,7 +387,7 @@ func (p *partition) emit(res *Segment) error {
 			s.Unchanged++
 		}
 	}
-	if res.Outcome == Failed {
+	if res.Outcome == Failed && !res.gone {
 		p.notDone(res.Name() + ": not rebuilt: " + res.Reason)
 	}
 	return p.opts.Emit(res)

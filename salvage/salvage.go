@@ -283,12 +283,7 @@ func (r *run) partition(g *group) *Salvaged {
 		}
 		return r.work(g, res)
 	}
-	err := logdir.Guard(g.name, func() error {
-		if r.opts.DryRun {
-			return g.steady(work)
-		}
-		return work() // what was written cannot be begun again
-	})
+	err := logdir.Guard(g.name, func() error { return g.steady(work) })
 	if res == nil {
 		res = &Salvaged{Partition: g.name}
 	}
@@ -349,7 +344,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
-	case err != nil && len(scans) == 0:
+	case err != nil && (len(scans) == 0 || len(g.copies) == 1 && errors.Is(err, logdir.ErrGone)):
 		return err
 	case len(sources) == 0:
 		return g.noSegment()
