@@ -73,8 +73,8 @@ type dumper struct {
 	result  Result
 	summary summary
 	window  *window
-	own     *worker
-	pending []byte // a file's head that is written when something of the file is
+	workers []*worker // kept from file to file
+	pending []byte    // a file's head that is written when something of the file is
 	table   *table
 	wrote   bool // something of a file went to stdout
 	written int  // how often something did

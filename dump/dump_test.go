@@ -15,6 +15,7 @@ import (
 	"kseg/internal/fixture"
 	"kseg/logdir"
 	"kseg/render"
+	"kseg/walk"
 )
 
 // defaults are the options the command line gives.
@@ -171,29 +172,30 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 			o.Output, o.Data, o.Deep = output, true, true
 			d := &dumper{ctx: context.Background(), opts: o, out: discard{}, errOut: discard{}}
 			f := set.Files()[0]
-			w := d.newWorker(f)
-			err = f.View(func(data []byte) error {
-				c := d.newCutter(f, data, 0)
-				r := &run{}
-				c.fill(r)
-				if len(r.batches) == 0 {
-					t.Fatal("nothing to print")
-				}
-				records := 0
-				for i := range r.batches {
-					records += int(r.batches[i].Count)
-				}
-				allocs := testing.AllocsPerRun(10, func() {
-					if err := w.print(r); err != nil {
-						t.Fatal(err)
+			w := d.newWorker()
+			log := &walk.Log{File: f}
+			err = walk.Fold(d.ctx, slices.Values([]*walk.Log{log}), walk.Options{}, func(gate format.Gate) walk.Look[int] {
+				w.begin(f, &turn{}, gate)
+				return func(r *walk.Run[int]) error {
+					if len(r.Batches) == 0 {
+						t.Fatal("nothing to print")
 					}
-					w.abandon()
-				})
-				if allocs > float64(records)/50 {
-					t.Errorf("%s, output %d: %v allocations for %d records", codec, output, allocs, records)
+					records := 0
+					for i := range r.Batches {
+						records += int(r.Batches[i].Count)
+					}
+					allocs := testing.AllocsPerRun(10, func() {
+						if err := w.print(&r.Stretch); err != nil {
+							t.Fatal(err)
+						}
+						w.abandon()
+					})
+					if allocs > float64(records)/50 {
+						t.Errorf("%s, output %d: %v allocations for %d records", codec, output, allocs, records)
+					}
+					return nil
 				}
-				return nil
-			})
+			}, func(*walk.Run[int]) error { return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,26 +23,21 @@ func FuzzLog(f *testing.F) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		f.Fatal(err)
 	}
-	if err := os.WriteFile(path, make([]byte, 100), 0o644); err != nil {
-		f.Fatal(err)
-	}
-	set, err := logdir.Open([]string{path}, logdir.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	file := set.Files()[0]
 	f.Fuzz(func(t *testing.T, data []byte, deep bool) {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		set, err := logdir.Open([]string{path}, logdir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, output := range []Output{Text, JSON} {
 			for _, compat := range []bool{false, true} {
 				o := defaults()
 				o.Output, o.Data, o.Deep, o.Compat, o.MaxBatchBytes = output, deep, deep, compat, 1<<20
-				d := &dumper{ctx: context.Background(), opts: o, out: discard{}, errOut: discard{}}
-				c := d.newCutter(file, data, 0)
-				c.copies = false // the bytes are not those of the file
-				if err := c.inline(d.newWorker(file)); err != nil {
+				if _, err := Run(context.Background(), set, o, discard{}, discard{}); err != nil {
 					t.Fatal(err)
 				}
-				d.printSummaries()
 			}
 		}
 	})

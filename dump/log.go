@@ -3,10 +3,12 @@ package dump
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"kseg/format"
 	"kseg/logdir"
+	"kseg/walk"
 )
 
 // smallLog is the size in bytes up to which starting workers costs more than it brings.
@@ -27,13 +29,68 @@ func (d *dumper) log(f *logdir.File) error {
 	if err := d.head(logHead(f, base)); err != nil {
 		return err
 	}
-	return f.View(func(data []byte) error {
-		c := d.newCutter(f, data, base)
-		if d.opts.Jobs == 1 || len(data) <= smallLog || d.window != nil || d.opts.Output == Table {
-			return c.inline(d.worker(f))
+	return f.View(func(data []byte) error { return d.batches(f, data, base) })
+}
+
+// batches prints the batches of a log and what is between them. Like the real tool it takes for a batch what a size
+// field spans; unlike that tool it also looks for intact batches in what is not intact, unless the real tool's output
+// is wanted.
+func (d *dumper) batches(f *logdir.File, data []byte, base int64) error {
+	o := walk.Options{Jobs: d.opts.Jobs, Trust: format.TrustLengths}
+	if len(data) <= smallLog || d.window != nil || d.opts.Output == Table {
+		o.Jobs = 1
+	}
+	if d.opts.Compat {
+		o.Trust = format.TrustBlindly
+	}
+	turn, used := &turn{order: newOrder(f, base)}, 0
+	log := &walk.Log{File: f, Base: base, From: d.seek(f, data, base), Stop: d.stop(int64(len(data)))}
+	err := walk.Fold(d.ctx, slices.Values([]*walk.Log{log}), o, func(gate format.Gate) walk.Look[struct{}] {
+		if used++; used > len(d.workers) {
+			d.workers = append(d.workers, d.newWorker())
 		}
-		return c.parallel()
+		w := d.workers[used-1]
+		w.begin(f, turn, gate)
+		return w.look
+	}, func(*walk.Run[struct{}]) error {
+		if d.window.done() {
+			return errEnough
+		}
+		return nil
 	})
+	switch {
+	case d.ctx.Err() != nil:
+		return &stopError{d.ctx.Err()}
+	case errors.Is(err, errEnough):
+		return nil
+	}
+	return err
+}
+
+// errEnough ends a log when all that --limit lets through has been printed.
+var errEnough = errors.New("enough")
+
+// stop says where a log of so many bytes ends (walk.Log.Stop): where no later batch can pass, where --max-bytes ends
+// it, and, if the real tool's output is wanted, after the hole that this tool takes for the end.
+func (d *dumper) stop(size int64) func(*format.Batch, *format.Hole) bool {
+	end, over := size, false
+	if d.opts.MaxBytes != nil {
+		end = min(end, *d.opts.MaxBytes)
+	}
+	return func(b *format.Batch, h *format.Hole) bool {
+		switch {
+		case over:
+			return true
+		case b != nil:
+			return b.End() > end || d.opts.Filter.beyond(b)
+		case h.Stop+format.MagicPrefix >= end && end < size:
+			return true
+		case d.opts.Compat && h.Next >= 0 && errors.Is(h.Err, format.ErrTruncated):
+			h.Pos, h.Len, h.Next, h.NextOffset = h.Stop, size-h.Stop, -1, -1
+			over = true
+		}
+		return false
+	}
 }
 
 // logHead is what stands between a file's name and its batches.
@@ -45,151 +102,6 @@ func logHead(f *logdir.File, base int64) []byte {
 		return []byte("KRaft bootstrap snapshot\n")
 	}
 	return fmt.Appendf(nil, "Snapshot end offset: %d, epoch: %d\n", f.Name.Base, f.Name.Epoch)
-}
-
-// cutter walks a file's headers and cuts it into runs.
-type cutter struct {
-	d      *dumper
-	f      *logdir.File
-	data   []byte
-	end    int64 // of what --max-bytes lets be looked at
-	scan   *format.Scanner
-	order  order
-	copies bool // the runs have copies of their bytes
-}
-
-// newCutter begins where the filters allow. Like the real tool it takes for a batch what a size field spans; unlike
-// that tool it also looks for intact batches in what is not intact, unless the real tool's output is wanted.
-func (d *dumper) newCutter(f *logdir.File, data []byte, base int64) *cutter {
-	c := &cutter{d: d, f: f, data: data, end: int64(len(data)), copies: true, order: newOrder(f, base),
-		scan: format.NewScanner(data, d.seek(f, data, base), base)}
-	if d.opts.MaxBytes != nil {
-		c.end = min(c.end, *d.opts.MaxBytes)
-	}
-	c.scan.Trust(format.TrustLengths)
-	if d.opts.Compat {
-		c.scan.Trust(format.TrustBlindly)
-	}
-	return c
-}
-
-// fill puts the next batches into r and reports whether there was anything.
-func (c *cutter) fill(r *run) bool {
-	from := c.scan.Pos()
-	defer func() { r.span = c.data[min(from, c.scan.Pos()):c.scan.Pos()] }()
-	c.load(r)
-	for r.bytes < runBytes && len(r.batches) < runBatches {
-		var b format.Batch
-		copied := c.scan.NextIn(r.copied, from, &b)
-		if copied {
-			b.Raw = c.data[b.Pos:b.End():b.End()]
-		}
-		if !copied && !c.scan.Next() {
-			break
-		}
-		if hole := c.scan.Hole(); hole != nil {
-			if hole.Stop+format.MagicPrefix >= c.end && c.end < int64(len(c.data)) {
-				c.scan.Stop()
-				break
-			}
-			r.hole = c.hole(*hole)
-			return true
-		}
-		if !copied {
-			b = *c.scan.Batch()
-		}
-		if !c.add(r, b, copied, from) {
-			c.scan.Stop()
-			break
-		}
-	}
-	return len(r.batches) > 0
-}
-
-// add puts the scanner's batch into r, unless the file is not to be looked at so far.
-func (c *cutter) add(r *run, b format.Batch, copied bool, from int64) bool {
-	if b.End() > c.end || c.d.opts.Filter.beyond(&b) {
-		return false
-	}
-	switch {
-	case copied:
-		b.Raw = r.copied[b.Pos-from : b.End()-from : b.End()-from]
-	case b.Size() > runBytes:
-		c.f.Prepare(b.Raw)
-	}
-	r.problems = c.order.check(r.problems, &b)
-	r.batches = append(r.batches, b)
-	r.bytes += b.Size()
-	return true
-}
-
-// load copies the bytes that the run will probably have: where each is looked at once and in order, that is cheaper
-// than to map their pages. Without a copy, after an error or at the end, the mapping serves, and says what is wrong
-// with it.
-func (c *cutter) load(r *run) {
-	from := c.scan.Pos()
-	n := int(min(copyBytes, int64(len(c.data))-from))
-	if n <= 0 || !c.copies {
-		r.copied = r.copied[:0]
-		return
-	}
-	if cap(r.copied) < n {
-		r.copied = make([]byte, n)
-	}
-	r.copied = r.copied[:n]
-	if c.f.Read(r.copied, from) != nil {
-		r.copied = r.copied[:0]
-	}
-}
-
-// hole takes over a hole. Where the real tool's output is wanted and that tool takes it for the end, it is the end.
-func (c *cutter) hole(h format.Hole) *format.Hole {
-	if c.d.opts.Compat && h.Next >= 0 && errors.Is(h.Err, format.ErrTruncated) {
-		h.Pos, h.Len, h.Next, h.NextOffset = h.Stop, int64(len(c.data))-h.Stop, -1, -1
-		c.scan.Stop()
-	}
-	c.order.skip(&h)
-	return &h
-}
-
-func (c *cutter) inline(w *worker) error {
-	r := &run{}
-	for c.fill(r) {
-		if err := c.d.ctx.Err(); err != nil {
-			return &stopError{err}
-		}
-		if err := w.print(r); err != nil {
-			return err
-		}
-		if err := w.finish(r); err != nil {
-			return err
-		}
-		if c.d.window.done() {
-			break
-		}
-		r.reset()
-	}
-	return nil
-}
-
-func (c *cutter) parallel() (err error) {
-	p := c.d.startPipeline(c.f)
-	defer func() {
-		if stopped := p.stop(); err == nil {
-			err = stopped
-		}
-	}()
-	for seq := 0; ; seq++ {
-		r := p.get()
-		r.seq = seq
-		if !c.fill(r) || p.failed() != nil {
-			return nil
-		}
-		p.tasks <- r
-		if err := c.d.ctx.Err(); err != nil {
-			return &stopError{err}
-		}
-	}
 }
 
 // order notices offsets and leader epochs that run backwards, from the headers alone. It compares with the batch just
@@ -270,7 +182,7 @@ func intactV2(b *format.Batch) string {
 }
 
 func damageAt(b *format.Batch, text string) problem {
-	return problem{text: fmt.Sprintf("byte %d: %s", b.Pos, text), damage: true}
+	return problem{pos: b.Pos, text: fmt.Sprintf("byte %d: %s", b.Pos, text), damage: true}
 }
 
 // span prints an offset range.
@@ -283,8 +195,10 @@ func span(first, last int64) string {
 
 // holeProblem says what a hole is, what it cost and where reading resumes.
 func holeProblem(h *format.Hole) problem {
-	p := problem{damage: h.Kind != format.ZeroTail, fatalThere: errors.Is(h.Err, format.ErrValue)}
+	p := problem{pos: h.Pos, damage: h.Kind != format.ZeroTail, fatalThere: errors.Is(h.Err, format.ErrValue)}
 	switch h.Kind {
+	case format.Unreadable:
+		p.damage, p.incomplete, p.fault = false, true, h.Err
 	case format.ZeroTail:
 		p.text = fmt.Sprintf("byte %d: zero tail: the last %d bytes are all zero (preallocated, or a crash before the "+
 			"data was written)", h.Pos, h.Len)
@@ -295,7 +209,10 @@ func holeProblem(h *format.Hole) problem {
 		return p
 	}
 	p.text = fmt.Sprintf("byte %d: damage: %v; ", h.Pos, h.Err)
-	if h.Stop != h.Pos {
+	switch {
+	case p.fault != nil:
+		p.text = ""
+	case h.Stop != h.Pos:
 		p.text = fmt.Sprintf("byte %d: damage: the length of this batch leads to byte %d, where none begins; ", h.Pos, h.Stop)
 	}
 	if h.Next < 0 {

@@ -162,7 +162,8 @@ func (p *textPrinter) data(dst []byte, r *format.Record) []byte {
 
 // hole prints the real tool's line about a tail where its reading, too, ends without dying.
 func (p *textPrinter) hole(dst []byte, h *format.Hole) []byte {
-	if p.opts.MaxBytes != nil || h.Next >= 0 || h.Kind == format.ZeroTail && h.Len > format.MagicPrefix {
+	if p.opts.MaxBytes != nil || h.Next >= 0 || h.Kind == format.Unreadable ||
+		h.Kind == format.ZeroTail && h.Len > format.MagicPrefix {
 		return dst
 	}
 	return foundInvalid(dst, p.opts.name(filepath.Base(p.f.Path)), h)

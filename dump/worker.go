@@ -1,30 +1,58 @@
 package dump
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
 	"kseg/schema"
+	"kseg/walk"
 )
 
-// worker prints runs of one file. It is used by one goroutine.
+// flushBytes is how much output is kept before it is written.
+const flushBytes = 4 << 20
+
+// worker prints runs, file after file. It is used by one goroutine.
 type worker struct {
 	d       *dumper
 	f       *logdir.File
+	turn    *turn
+	gate    format.Gate // opens when all runs before have been written
 	printer printer
 	reader  *format.RecordReader
 	decoder *schema.Decoder // nil in a shallow dump
-	buf     []byte
 	record  format.Record
-	await   func(*run) // blocks until the run's output may be written
-	current *run
 	topic   schema.Topic    // of the file's records
 	filter  *schema.Decoder // for filters that ask for what records are about; nil: there is none
-	gaps    gaps
-	whole   bool // every record is read, so that gaps between them mean something
+	whole   bool            // every record is read, so that gaps between them mean something
+
+	// Of the run at hand:
+	buf              []byte
+	problems         []problem
+	records, batches int64 // that pass
+	gaps             gaps
+	end              int64 // the byte where enough had been printed
+}
+
+// turn is what the workers of one file have in common. It is used by the one whose run is to be written next.
+type turn struct {
+	order order
+	err   error // nothing is written any more
+}
+
+// problem is something wrong at a byte, said on stderr when the run's output is written.
+type problem struct {
+	pos        int64
+	fault      error // names the file; text says what follows from it
+	text       string
+	damage     bool
+	incomplete bool
+	fatalThere bool // the real tool dies of it, so it is said even where its stderr is wanted
 }
 
 // printer turns items into bytes of one output form.
@@ -34,29 +62,18 @@ type printer interface {
 	hole(dst []byte, h *format.Hole) []byte
 }
 
-func (d *dumper) newWorker(f *logdir.File) *worker {
-	w := &worker{d: d, await: func(*run) {}, whole: !d.opts.Filter.Active() && d.window == nil, decoder: d.newDecoder()}
+func (d *dumper) newWorker() *worker {
+	w := &worker{d: d, whole: !d.opts.Filter.Active() && d.window == nil, decoder: d.newDecoder()}
 	w.reader = format.NewRecordReader(d.opts.MaxBatchBytes, w)
-	w.turnTo(f)
+	if d.opts.Filter.decodes() {
+		w.filter = schema.NewDecoder()
+	}
 	return w
 }
 
-// worker is the one of the dumper's own goroutine, kept from file to file.
-func (d *dumper) worker(f *logdir.File) *worker {
-	if d.own == nil {
-		d.own = d.newWorker(f)
-		return d.own
-	}
-	d.own.turnTo(f)
-	return d.own
-}
-
-func (w *worker) turnTo(f *logdir.File) {
-	w.f, w.topic = f, w.d.opts.Decode.topic(f)
-	w.printer = w.d.newPrinter(f)
-	if w.filter == nil && w.d.opts.Filter.decodes() {
-		w.filter = schema.NewDecoder()
-	}
+// begin turns to a file.
+func (w *worker) begin(f *logdir.File, turn *turn, gate format.Gate) {
+	w.f, w.turn, w.gate, w.topic, w.printer = f, turn, gate, w.d.opts.Decode.topic(f), w.d.newPrinter(f)
 }
 
 // passes reports whether the record at hand passes the filter.
@@ -70,51 +87,75 @@ func (w *worker) passes(b *format.Batch) bool {
 }
 
 // Enter waits for the run's turn before a very large batch is decompressed, so that only one is at a time.
-func (w *worker) Enter() { w.await(w.current) }
+func (w *worker) Enter() { w.gate.Enter() }
 
 // Leave has nothing to do: the turn ends with the run.
 func (w *worker) Leave() {}
 
-// print formats a run into the buffer; a full buffer is written when the run's turn has come.
-func (w *worker) print(r *run) error {
-	w.current = r
-	w.gaps.reset()
-	for i := range r.batches {
-		if err := w.printBatch(r, &r.batches[i]); err != nil {
-			return err
-		}
-		if w.d.window.done() {
-			r.hole = nil
-			break
-		}
+// look prints a run (walk.Look). Its output and its problems are told when its turn has come.
+func (w *worker) look(r *walk.Run[struct{}]) error {
+	err := logdir.Guard(w.f.Display, func() error { return w.print(&r.Stretch) })
+	w.gate.Enter()
+	if w.turn.err == nil {
+		w.turn.err = err
 	}
-	if r.hole != nil {
-		w.printHole(r)
+	if w.turn.err == nil {
+		w.turn.err = logdir.Guard(w.f.Display, func() error { return w.finish(&r.Stretch) })
 	}
-	w.f.Release(r.span)
-	return nil
+	w.abandon()
+	return w.turn.err
 }
 
-func (w *worker) printHole(r *run) {
-	r.problems = append(r.problems, holeProblem(r.hole))
-	if !w.d.opts.Count {
-		w.buf = w.printer.hole(w.buf, r.hole)
-	}
+// print formats a run into the buffer; a full buffer is written when the run's turn has come.
+func (w *worker) print(s *walk.Stretch) error {
+	w.problems, w.records, w.batches, w.end = w.problems[:0], 0, 0, math.MaxInt64
+	w.gaps.reset()
+	return s.Each(func(b *format.Batch) error {
+		if b.Pos >= w.end {
+			return nil
+		}
+		err := w.printBatch(b)
+		if w.d.window.done() {
+			w.end = b.End()
+		}
+		return err
+	}, func(h *format.Hole) error {
+		if h.Pos < w.end {
+			w.problem(holeProblem(h))
+			if !w.d.opts.Count {
+				w.buf = w.printer.hole(w.buf, h)
+			}
+		}
+		return nil
+	})
 }
+
+func (w *worker) problem(p problem) { w.problems = append(w.problems, p) }
 
 // finish writes what is left of a run, in its turn.
-func (w *worker) finish(r *run) error {
+func (w *worker) finish(s *walk.Stretch) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	for _, p := range r.problems {
-		w.d.tell(w.f, p)
+	order := &w.turn.order
+	_ = s.Each(func(b *format.Batch) error {
+		w.problems = order.check(w.problems, b)
+		return nil
+	}, func(h *format.Hole) error {
+		order.skip(h)
+		return nil
+	})
+	slices.SortStableFunc(w.problems, func(a, b problem) int { return cmp.Compare(a.pos, b.pos) })
+	for _, p := range w.problems {
+		if p.pos < w.end {
+			w.d.tell(w.f, p)
+		}
 	}
-	w.d.result.Records += r.counted.records
-	w.d.result.Batches += r.counted.batches
+	w.d.result.Records += w.records
+	w.d.result.Batches += w.batches
 	w.d.summary.addGaps(w.f, &w.gaps)
 	if w.d.opts.Progress != nil {
-		w.d.opts.Progress(int64(len(r.span)))
+		w.d.opts.Progress(s.To - s.From)
 	}
 	return nil
 }
@@ -126,7 +167,11 @@ func (w *worker) abandon() {
 	w.reader.Release()
 }
 
+// flush writes the output, in the run's turn.
 func (w *worker) flush() error {
+	if err := w.d.ctx.Err(); err != nil {
+		return &stopError{err}
+	}
 	err := w.d.write(w.buf)
 	w.buf = w.buf[:0]
 	return err
@@ -136,14 +181,17 @@ func (w *worker) flush() error {
 func (d *dumper) tell(f *logdir.File, p problem) {
 	d.result.Damage = d.result.Damage || p.damage
 	d.result.Incomplete = d.result.Incomplete || p.incomplete
-	if p.fatalThere && d.opts.Compat {
+	switch {
+	case p.fault != nil:
+		fmt.Fprintf(d.errOut, "kseg: %s; %s\n", render.Escaped(p.fault.Error()), p.text)
+	case p.fatalThere && d.opts.Compat:
 		fmt.Fprintf(d.errOut, "kseg: %s: %s\n", render.Escaped(f.Display), p.text)
-		return
+	default:
+		d.say(f, p.text)
 	}
-	d.say(f, p.text)
 }
 
-func (w *worker) printBatch(r *run, b *format.Batch) error {
+func (w *worker) printBatch(b *format.Batch) error {
 	o := &w.d.opts
 	selected := o.Filter.batch(b)
 	if selected == none {
@@ -153,26 +201,26 @@ func (w *worker) printBatch(r *run, b *format.Batch) error {
 	valid := computed == b.CRC && (b.Legacy() || len(b.Raw) >= format.BatchHeaderSize)
 	if !valid {
 		if _, v2 := b.AsV2(); !v2 {
-			r.problems = append(r.problems, checksumProblem(b, computed))
+			w.problem(checksumProblem(b, computed))
 		}
 	}
 	if o.Count {
-		w.count(r, b, selected)
+		w.count(b, selected)
 		return nil
 	}
 	if !o.Deep && !readable(b).CodecFits() {
-		r.problems = append(r.problems, codecProblem(b))
+		w.problem(codecProblem(b))
 	}
 	if !o.Deep && selected == all && w.d.window == nil {
 		w.buf = w.printer.batch(w.buf, b, computed, valid)
-		return w.spill(r)
+		return w.spill()
 	}
-	return w.printDeep(r, b, computed, valid, selected)
+	return w.printDeep(b, computed, valid, selected)
 }
 
 // count counts the records of a batch that pass. Where the header tells how many there are, and all pass, they are not
 // read.
-func (w *worker) count(r *run, b *format.Batch, selected selection) {
+func (w *worker) count(b *format.Batch, selected selection) {
 	n := int64(b.Count)
 	if readable := readable(b); selected != all || readable.Count < 0 || readable.Magic != b.Magic {
 		n = 0
@@ -183,27 +231,30 @@ func (w *worker) count(r *run, b *format.Batch, selected selection) {
 			}
 		}
 		if err := w.reader.Err(); err != nil {
-			r.problems = append(r.problems, recordProblem(b, err, w.reader.PlainErr()))
+			w.problem(recordProblem(b, err, w.reader.PlainErr()))
 		}
 	}
-	r.counted.records += n
+	w.records += n
 	if n > 0 {
-		r.counted.batches++
+		w.batches++
 	}
 }
 
 // spill writes a full buffer when the run's turn has come.
-func (w *worker) spill(r *run) error {
+func (w *worker) spill() error {
 	if len(w.buf) < flushBytes {
 		return nil
 	}
-	w.await(r)
+	w.gate.Enter()
+	if w.turn.err != nil {
+		return w.turn.err
+	}
 	return w.flush()
 }
 
 // printDeep prints a batch and those of its records that pass. The batch's line comes with the first of them; a batch
 // without records is judged by its header.
-func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool, selected selection) error {
+func (w *worker) printDeep(b *format.Batch, computed uint32, valid bool, selected selection) error {
 	o := &w.d.opts
 	printed := false
 	head := func() {
@@ -216,7 +267,7 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		if (selected == all || w.anyRecord(b)) && w.d.window.take() {
 			head()
 		}
-		return w.spill(r)
+		return w.spill()
 	}
 	if selected == all && w.d.window == nil {
 		head()
@@ -233,8 +284,8 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		}
 		head()
 		w.buf = w.printer.record(w.buf, readable, &w.record)
-		r.problems = w.checkControl(r.problems, readable)
-		if err := w.spill(r); err != nil {
+		w.checkControl(readable)
+		if err := w.spill(); err != nil {
 			return err
 		}
 		if w.d.window.done() {
@@ -247,25 +298,25 @@ func (w *worker) printDeep(r *run, b *format.Batch, computed uint32, valid bool,
 		}
 		p := recordProblem(b, err, w.reader.PlainErr())
 		p.fatalThere = !w.reader.Unnoticed(o.Data)
-		r.problems = append(r.problems, p)
+		w.problem(p)
 	} else if b.Count == 0 && o.Filter.emptyPasses(b) && w.d.window == nil {
 		head()
 	}
-	return w.spill(r)
+	return w.spill()
 }
 
 // checkControl notices a control record that cannot be read, of which the real tool dies.
-func (w *worker) checkControl(problems []problem, b *format.Batch) []problem {
+func (w *worker) checkControl(b *format.Batch) {
 	if !b.Control() {
-		return problems
+		return
 	}
 	err := w.decoder.ControlError(b, w.record.Key, w.record.Value)
 	if err == nil {
-		return problems
+		return
 	}
 	p := damageAt(b, fmt.Sprintf("the control record of offset %d cannot be read: %v", w.record.Offset, err))
 	p.fatalThere = !w.d.opts.SkipRecordMetadata && w.decoder.DecodeControl(w.record.Key, w.record.Value).Err != nil
-	return append(problems, p)
+	w.problem(p)
 }
 
 // readable is b as it can be read: as a record batch where only the magic byte is damaged.
