@@ -49,7 +49,7 @@ func Start[R any](ctx context.Context, logs iter.Seq[*Log], o Options, newLook f
 		w.pull, w.stop = iter.Pull(logs)
 		return w
 	}
-	depth := 2*o.Jobs + 2
+	depth := o.Jobs + 1
 	w.ordered, w.work, w.free = make(chan *Run[R], depth), make(chan *Run[R], depth), make(chan *Run[R], depth+2)
 	w.closed = make(chan struct{})
 	w.turn.moved = sync.NewCond(&w.turn.mu)
