@@ -56,7 +56,8 @@ func newCompareCommand(env *Env) *cobra.Command {
   kseg compare a.ndjson /var/lib/kafka/data                  # on another one; or two such files`,
 		Long: `Compares the records of two partitions, or of the partitions with the same names in two log directories:
 offset, timestamp, key, value, headers, producer and flags, whatever batches, codecs or versions they are stored
-in. Only offsets that both logs have are judged.
+in. Only offsets that both logs have are judged. Where one side is of magic 0 or 1, which hold no headers,
+producers, flags and control records (nor, with 0, timestamps), only what it holds is compared.
 
   identical      the same batches, byte for byte
   same records   recompressed, converted, in other batches, or under other leader epochs
@@ -72,7 +73,8 @@ follower would have cut its log.
 
 Fingerprints stand for copies that are elsewhere: digests of the records in ranges of 4,096 offsets, and two
 bytes a record, by which the offset is found at which two copies part. A file of them may be A or B. They have
-no keys: what a compacted copy lacks is taken for the cleaner's work.`,
+no keys: what a compacted copy lacks is taken for the cleaner's work; and they are of all fields, so that a copy
+of an older magic parts from one with producers or headers.`,
 		Args: needPaths,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.fingerprint {

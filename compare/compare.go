@@ -70,6 +70,8 @@ type Comparison struct {
 	ABatch, BBatch *Batch
 	// Batches are not the same: why, as far as it shows.
 	Recoded, Converted, Rebatched bool
+	// Narrowed: one side has fields or control records that the older magic of the other does not hold.
+	Narrowed bool
 	// Epochs differ from that offset on, though the records are the same.
 	EpochsDiffer   bool
 	EpochsDifferAt int64
@@ -249,7 +251,7 @@ func (c *comparison) both(ra, rb *record) {
 		c.A.Diverged, c.B.Diverged = c.A.Diverged+1, c.B.Diverged+1
 	}
 	c.seen(a, ra)
-	if ra.sum != rb.sum {
+	if ra.sum != rb.sum && !c.narrowed(ra, rb) {
 		c.differ(ra.offset)
 		return
 	}
@@ -258,6 +260,19 @@ func (c *comparison) both(ra, rb *record) {
 	if a.LeaderEpoch != b.LeaderEpoch && a.LeaderEpoch >= 0 && b.LeaderEpoch >= 0 && !c.EpochsDiffer {
 		c.EpochsDiffer, c.EpochsDifferAt = true, ra.offset
 	}
+}
+
+// narrowed reports whether two records differ only in fields that the older of two magics does not hold.
+func (c *comparison) narrowed(ra, rb *record) bool {
+	same := false
+	switch a, b := c.a.batch.Magic, c.b.batch.Magic; {
+	case b < 2 && a > b:
+		same = c.a.as(b) == rb.sum
+	case a < 2 && b > a:
+		same = c.b.as(a) == ra.sum
+	}
+	c.Narrowed = c.Narrowed || same
+	return same
 }
 
 // differ notes that the records of an offset are not the same.
@@ -291,8 +306,12 @@ func (c *comparison) lacks(s *side, l *Log, m *missing, other *side, r *record) 
 		}
 	}
 	c.seen(other.batch, r)
-	if s.inDoubt(r.offset) {
+	switch {
+	case s.inDoubt(r.offset):
 		l.Doubtful++
+		return
+	case r.kind >= marker && s.batch != nil && s.batch.Legacy():
+		c.Converted, c.Narrowed = true, true // older magics hold no control records
 		return
 	}
 	l.Missing++

@@ -18,9 +18,10 @@ func (c *comparison) finish(ctx context.Context) {
 		s.log.End, s.log.Records, s.log.read = s.side.expected, s.side.count, true
 		s.log.Damages = s.side.damages
 		c.NotRead = append(c.NotRead, s.side.notRead...)
+		s.m.finish()
 		s.m.cleaned = s.m.cleaned || s.side.compacted ||
 			s.m.holes > 0 && merged(s.log.Partition.Segments, s.other.Partition.Segments, s.m.first) ||
-			s.m.holes == 1 && newestOnly(ctx, s.log.Partition.Segments, s.m.next, c.opts)
+			s.m.holes == 1 && newestOnly(ctx, s.log.Partition.Segments, s.m.until, c.opts)
 		s.log.Lost, s.log.FirstLost = s.m.lost(s.log.Missing)
 	}
 	end := min(c.A.End, c.B.End)

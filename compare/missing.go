@@ -17,7 +17,17 @@ type missing struct {
 	keys    map[uint64]newest
 	txns    map[int64][]undecided // of the open transactions, by producer
 	tooMany bool
+
+	// Missing records of open transactions, by producer: all of an aborted one are taken, however far the map of keys
+	// went. What else is missing, until is the offset after.
+	pending map[int64]stretch
+	aborted bool // the last record seen ended such a transaction as aborted
+	others  int64
+	until   int64
 }
+
+// stretch is a number of records that end below an offset.
+type stretch struct{ records, until int64 }
 
 // newest is the last record of a key of which one is missing, as far as no transaction is open that has it.
 type newest struct {
@@ -42,15 +52,23 @@ func (m *missing) add(b *format.Batch, r *record) {
 		m.any, m.first = true, r.offset
 	}
 	m.next = r.offset + 1
-	if r.kind != keyed || m.tooMany {
+	switch {
+	case m.tooMany:
 		return
-	}
-	if len(m.keys) == mostOpen {
-		m.tooMany, m.keys, m.txns = true, nil, nil
+	case len(m.keys) == mostOpen || len(m.pending) == mostOpen:
+		m.tooMany, m.keys, m.txns, m.pending = true, nil, nil, nil
 		return
+	case m.keys == nil:
+		m.keys, m.txns, m.pending = map[uint64]newest{}, map[int64][]undecided{}, map[int64]stretch{}
 	}
-	if m.keys == nil {
-		m.keys, m.txns = map[uint64]newest{}, map[int64][]undecided{}
+	switch {
+	case b.Transactional() && !b.Control():
+		m.pending[b.ProducerID] = stretch{m.pending[b.ProducerID].records + 1, m.next}
+	case r.kind != abort || !m.aborted:
+		m.take(stretch{1, m.next})
+	}
+	if r.kind != keyed {
+		return
 	}
 	if !b.Transactional() {
 		m.settle(r.key, r.offset, true)
@@ -61,6 +79,9 @@ func (m *missing) add(b *format.Batch, r *record) {
 	m.keys[r.key] = n
 	m.txns[b.ProducerID] = append(m.txns[b.ProducerID], undecided{r.key, r.offset, true})
 }
+
+// take notes missing records that are of no aborted transaction.
+func (m *missing) take(s stretch) { m.others, m.until = m.others+s.records, max(m.until, s.until) }
 
 // settle notes a record that supersedes those of its key before it.
 func (m *missing) settle(key uint64, offset int64, missing bool) {
@@ -74,12 +95,12 @@ func (m *missing) settle(key uint64, offset int64, missing bool) {
 	}
 }
 
-// open reports whether there are keys whose later records matter.
-func (m *missing) open() bool { return len(m.keys) > 0 }
+// open reports whether there are keys or transactions whose later records matter.
+func (m *missing) open() bool { return len(m.keys)+len(m.pending) > 0 }
 
 // seen takes any record of either side, in order; those of missing ones come before their add.
 func (m *missing) seen(b *format.Batch, r *record) {
-	if len(m.keys) == 0 {
+	if m.aborted = false; !m.open() {
 		return
 	}
 	switch r.kind {
@@ -108,12 +129,22 @@ func (m *missing) end(producer int64, committed bool) {
 			delete(m.keys, u.key)
 		}
 	}
+	s, some := m.pending[producer]
+	if m.aborted = some && !committed; committed {
+		m.take(s)
+	}
+	delete(m.pending, producer)
 	delete(m.txns, producer)
 }
 
-// lost counts what the cleaner would have kept, with the first offset of it: of transactions that are open at the end
-// it takes nothing.
-func (m *missing) lost(all int64) (n, first int64) {
+// finish settles what is open at the end: of such transactions the cleaner takes nothing.
+func (m *missing) finish() {
+	if m.tooMany {
+		m.until = m.next
+	}
+	for _, s := range m.pending {
+		m.take(s)
+	}
 	for _, open := range m.txns {
 		for _, u := range open {
 			if u.missing {
@@ -121,6 +152,10 @@ func (m *missing) lost(all int64) (n, first int64) {
 			}
 		}
 	}
+}
+
+// lost counts what the cleaner would have kept, with the first offset of it.
+func (m *missing) lost(all int64) (n, first int64) {
 	first = -1
 	for _, k := range m.keys {
 		if k.missing {
@@ -130,7 +165,7 @@ func (m *missing) lost(all int64) (n, first int64) {
 		}
 	}
 	switch {
-	case !m.any || n == 0 && (m.cleaned || m.holes > 1):
+	case !m.any || n == 0 && (m.cleaned || m.holes > 1 || m.others == 0 && !m.tooMany):
 		return 0, 0
 	case !m.cleaned:
 		return all, m.first

@@ -153,3 +153,77 @@ func checkFields(t *testing.T, rng *rand.Rand, dir string, all []kept, codec for
 		}
 	}
 }
+
+// A copy that was converted down lacks headers, producers, flags and control records, and with magic 0 times: what the
+// older magic holds is compared, and a change of that is found.
+func TestConvertedDown(t *testing.T) {
+	for seed := range uint64(8) {
+		dir := filepath.Join(t.TempDir(), "t-0")
+		fixture.WriteKeyedLog(t, rand.New(rand.NewPCG(seed, 23)), dir, 1796000000000)
+		all, _ := recordsOf(t, dir)
+		data := slices.DeleteFunc(slices.Clone(all), func(k kept) bool { return !k.data })
+		for magic := range byte(2) {
+			got := compareDirs(t, dir, convertedDown(t, dir, magic, -1))
+			ahead := all[len(all)-1].abort || all[len(all)-1].commit
+			if got.Result != SameRecords && (got.Result != AAhead || !ahead) || got.Same != int64(len(data)) || !got.Converted ||
+				!got.Narrowed || !got.Explained(false) || got.Explained(true) {
+				t.Errorf("%d, magic %d: %s, %d of %d; %+v", seed, magic, got.Result, got.Same, len(data), got.B)
+			}
+			at := data[len(data)/2].Offset
+			if got := compareDirs(t, convertedDown(t, dir, magic, at), dir); got.Result != Diverged || got.DivergedAt != at ||
+				got.Differ != 1 {
+				t.Errorf("%d, magic %d, changed at %d: %s at %d", seed, magic, at, got.Result, got.DivergedAt)
+			}
+		}
+	}
+}
+
+// convertedDown is a copy in an older magic, with another value at an offset.
+func convertedDown(t *testing.T, dir string, magic byte, changed int64) string {
+	t.Helper()
+	return rewritten(t, dir, func(dst []byte, b *format.Batch, records []format.Record) []byte {
+		for i := range records {
+			r := &records[i]
+			if b.Control() {
+				continue
+			}
+			if r.Offset == changed {
+				r.Value = append(r.Value, 'x')
+			}
+			dst = append(dst, message(magic, r.Offset, r.Timestamp, format.CodecNone, r.Key, r.Value)...)
+		}
+		return dst
+	})
+}
+
+// A copy that lacks one aborted transaction, and no other record, was cleaned, whatever keys come twice before that.
+func TestAbortedIsTaken(t *testing.T) {
+	tried := 0
+	for seed := range uint64(40) {
+		dir := filepath.Join(t.TempDir(), "t-0")
+		fixture.WriteKeyedLog(t, rand.New(rand.NewPCG(seed, 24)), dir, 1796000000000)
+		all, _ := recordsOf(t, dir)
+		for i := range all {
+			if !all[i].data || !all[i].transactional || !aborted(all, i) {
+				continue
+			}
+			taken := 0
+			copied := rewritten(t, dir, func(dst []byte, b *format.Batch, records []format.Record) []byte {
+				if b.BaseOffset <= all[i].Offset && all[i].Offset <= b.LastOffset {
+					taken += len(records)
+					return dst
+				}
+				return append(dst, b.Raw...)
+			})
+			got := compareDirs(t, dir, copied)
+			if got.Result != Compacted || got.B.Missing != int64(taken) || got.B.Lost != 0 {
+				t.Errorf("%d: %s, %d missing, %d lost", seed, got.Result, got.B.Missing, got.B.Lost)
+			}
+			tried++
+			break
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d logs have an aborted transaction", tried)
+	}
+}

@@ -58,19 +58,21 @@ const (
 
 // side is one of the two logs, batch by batch and record by record.
 type side struct {
-	opts     *Options
-	segments []*logdir.Segment // those that next goes through
-	from     int64             // the byte to begin at in the first of them
-	next     func() (located, bool)
-	stop     func()
-	chunk    located
-	batch    *format.Batch // the present one, nil at the end
-	at       int           // its index in the chunk
-	opened   bool          // its records are in records
-	records  []record
-	left     []record // those not yet taken
-	reader   *format.RecordReader
-	digest   format.RecordDigest
+	opts       *Options
+	segments   []*logdir.Segment // those that next goes through
+	from       int64             // the byte to begin at in the first of them
+	next       func() (located, bool)
+	stop       func()
+	chunk      located
+	batch      *format.Batch // the present one, nil at the end
+	at         int           // its index in the chunk
+	opened     bool          // its records are in records
+	records    []record
+	left       []record // those not yet taken
+	older      []uint64 // their digests as batches of olderMagic would hold them; see as
+	olderMagic int8
+	reader     *format.RecordReader
+	digest     format.RecordDigest
 
 	expected int64 // after the last sound batch
 	// Records of the offsets from doubtFrom to doubtTo, exclusive, may have been lost to the damage that was met last.
@@ -186,7 +188,7 @@ func (s *side) advance() {
 
 // step goes to the next batch that is sound by itself. It is false at the end.
 func (s *side) step() bool {
-	s.opened, s.records, s.left = false, s.records[:0], nil
+	s.opened, s.records, s.left, s.older = false, s.records[:0], nil, s.older[:0]
 	s.at++
 	for s.at >= len(s.chunk.Batches) {
 		var ok bool
@@ -268,6 +270,19 @@ func kindOf(b *format.Batch, r *format.Record) recordKind {
 		return tombstone
 	}
 	return keyed
+}
+
+// as is the digest of the head as a batch of magic 0 or 1 would hold it.
+func (s *side) as(magic int8) uint64 {
+	if len(s.older) == 0 || s.olderMagic != magic {
+		s.older, s.olderMagic = s.older[:0], magic
+		s.reader.Reset(s.batch)
+		var r format.Record
+		for s.reader.Next(&r) {
+			s.older = append(s.older, s.digest.SumAs(magic, &r))
+		}
+	}
+	return s.older[len(s.records)-len(s.left)]
 }
 
 // fresh reports whether no record of the present batch was taken.

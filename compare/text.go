@@ -100,6 +100,7 @@ func (c *Comparison) storedOtherwise() []string {
 		}
 	}
 	add(c.Converted, "another magic")
+	add(c.Narrowed, "without what the older magic does not hold")
 	add(c.Recoded, "another codec")
 	add(c.Rebatched, "other batches")
 	add(c.EpochsDiffer, "other leader epochs")

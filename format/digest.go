@@ -49,6 +49,16 @@ func (d *RecordDigest) Sum(b *Batch, r *Record) uint64 {
 	return xxhash.Sum64(buf)
 }
 
+// SumAs is the digest of a record as it would be in a batch of magic 0 or 1, which holds no headers, producer, sequence
+// and flags, and with magic 0 no timestamp: how RecordsUtil converts down.
+func (d *RecordDigest) SumAs(magic int8, r *Record) uint64 {
+	old := Record{Offset: r.Offset, Timestamp: r.Timestamp, Sequence: -1, Key: r.Key, Value: r.Value}
+	if magic == 0 {
+		old.Timestamp = -1
+	}
+	return d.Sum(&Batch{ProducerID: -1, ProducerEpoch: -1}, &old)
+}
+
 func appendDigestField(dst, field []byte) []byte {
 	if field == nil {
 		return binary.BigEndian.AppendUint32(dst, ^uint32(0))
