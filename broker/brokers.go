@@ -11,30 +11,23 @@ import (
 // Brokers puts log directories of one broker together: those whose meta.properties do not say that they are of
 // different nodes, or copies of each other, with the same directory id and partitions. One without such a file goes to
 // the first, unless it has no state file at all, and so is no log directory but a folder of partitions; the metadata
-// log goes to the first that has none. Those that a server.properties lists are of one broker; server may be nil. By
-// its directory id the metadata may know better to which broker a directory belongs.
+// log goes to the first that has none. Those that a server.properties lists are of one broker; server may be nil. The
+// metadata may know better to which broker a directory belongs.
 func Brokers(dirs []*logdir.LogDir, known *state.Dirs, cluster *state.Cluster, server *Server) [][]*logdir.LogDir {
 	var all []*brokerDirs
 	for _, dir := range dirs {
 		d := known.Of(dir)
-		m := d.Meta
-		if node, ok := cluster.Owner(m.DirectoryID); ok && m.HasDirectoryID {
-			m.NodeID, m.HasNodeID = node, true
-		}
+		owner := cluster.Owner(dir, &d.Meta)
 		listed := server != nil && server.names(dir)
-		var home *brokerDirs
-		for _, b := range all {
-			if listed && b.listed || formatted(d) && b.takes(dir, &m) || !formatted(d) && b.lacksMetadata(dir) {
-				home = b
-				break
-			}
+		at := slices.IndexFunc(all, func(b *brokerDirs) bool {
+			return listed && b.listed || formatted(d) && b.takes(dir, &d.Meta, owner) || !formatted(d) && b.lacksMetadata(dir)
+		})
+		if at < 0 {
+			at = len(all)
+			all = append(all, &brokerDirs{ids: map[format.UUID]*logdir.LogDir{}, folder: !formatted(d)})
 		}
-		if home == nil {
-			home = &brokerDirs{ids: map[format.UUID]*logdir.LogDir{}, folder: !formatted(d)}
-			all = append(all, home)
-		}
-		home.listed = home.listed || listed
-		home.add(dir, &m)
+		all[at].listed = all[at].listed || listed
+		all[at].add(dir, &d.Meta, owner)
 	}
 	out := make([][]*logdir.LogDir, len(all))
 	for i, b := range all {
@@ -45,16 +38,28 @@ func Brokers(dirs []*logdir.LogDir, known *state.Dirs, cluster *state.Cluster, s
 
 type brokerDirs struct {
 	dirs    []*logdir.LogDir
-	node    *int32
+	stated  []int32 // the nodes by meta.properties
+	owners  []int32 // and by the metadata
+	guessed bool    // an owner is not that of a directory id
 	cluster string
 	ids     map[format.UUID]*logdir.LogDir
 	folder  bool // one of partitions, with no state file
 	listed  bool // by server.properties
 }
 
-func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties) bool {
-	if b.folder || m.HasNodeID && b.node != nil && *b.node != m.NodeID || !m.HasNodeID && m.ClusterID != "" &&
-		m.ClusterID != b.cluster {
+func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties, owner *state.Owner) bool {
+	switch {
+	case b.folder, !m.HasNodeID && m.ClusterID != "" && m.ClusterID != b.cluster:
+		return false
+	case owner != nil && len(b.owners) > 0:
+		if !slices.Contains(b.owners, owner.Node) {
+			return false
+		}
+	case m.HasNodeID && len(b.stated) > 0 && !slices.Contains(b.stated, m.NodeID):
+		return false
+	}
+	if (b.guessed || owner != nil && !owner.Registered) &&
+		slices.ContainsFunc(b.dirs, func(d *logdir.LogDir) bool { return share(d, dir) }) {
 		return false
 	}
 	return !m.HasDirectoryID || b.ids[m.DirectoryID] == nil || !share(b.ids[m.DirectoryID], dir)
@@ -78,10 +83,13 @@ func share(a, b *logdir.LogDir) bool {
 	return slices.ContainsFunc(b.Subdirs, func(name string) bool { return in[name] })
 }
 
-func (b *brokerDirs) add(dir *logdir.LogDir, m *format.MetaProperties) {
+func (b *brokerDirs) add(dir *logdir.LogDir, m *format.MetaProperties, owner *state.Owner) {
 	b.dirs = append(b.dirs, dir)
 	if m.HasNodeID {
-		b.node = &m.NodeID
+		b.stated = append(b.stated, m.NodeID)
+	}
+	if owner != nil {
+		b.owners, b.guessed = append(b.owners, owner.Node), b.guessed || !owner.Registered
 	}
 	if m.ClusterID != "" {
 		b.cluster = m.ClusterID

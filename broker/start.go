@@ -217,10 +217,26 @@ func (b *Start) loadQuorum(d *DirStart) error {
 			at.Offset))
 	}
 	b.recognize()
+	b.checkOwners()
 	b.checkVoters(d)
 	b.complete = b.complete || b.replaced()
 	b.noteElsewhere()
 	return nil
+}
+
+// checkOwners stops a node with a log directory that the metadata know as another's: its registration is refused.
+func (b *Start) checkOwners() {
+	for _, t := range b.image.Things(state.BrokerThing) {
+		for _, d := range b.Dirs {
+			r, ok := t.(*state.Broker)
+			m, file := &d.State.Meta, d.Dir.Display+"/"+format.KindMetaProperties.Info().Name
+			if ok && m.HasDirectoryID && m.HasNodeID && slices.Contains(r.LogDirs, m.DirectoryID) && r.ID != m.NodeID &&
+				!b.StopsAt(file) {
+				b.stop(file, fmt.Sprintf("node.id is %d, and by the metadata the log directory is node %d's: the cluster does not "+
+					"let it in", m.NodeID, r.ID))
+			}
+		}
+	}
 }
 
 // recognize takes the node that has registered one of the log directories for the broker, if no server.properties

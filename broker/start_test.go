@@ -173,6 +173,21 @@ var whatKeeps = []struct {
 			`"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}`)
 	}, ""},
 	{"no quorum-state", func(t *testing.T, root string) { remove(t, root, metadataDir+"quorum-state") }, ""},
+	{"a node that the cluster does not have", func(t *testing.T, root string) {
+		write(t, root, "data2/meta.properties", "version=1\nnode.id=7\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
+	}, "node.id is 7, and 1 in"},
+	{"a node that the cluster does not have, for the metadata", func(t *testing.T, root string) {
+		write(t, root, "meta/meta.properties", "version=1\nnode.id=2\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
+	}, "node.id is 2, and 1 in"},
+	{"a node of which all log directories are another's", func(t *testing.T, root string) {
+		for _, dir := range []string{"data1", "data2", "meta"} {
+			raw, err := os.ReadFile(filepath.Join(root, dir, "meta.properties"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, root, dir+"/meta.properties", strings.ReplaceAll(string(raw), "node.id=1", "node.id=7"))
+		}
+	}, "by the metadata the log directory is node 1's"},
 	{"garbage for a snapshot", func(t *testing.T, root string) {
 		write(t, root, metadataDir+"00000000000000000000-0000000000.checkpoint", strings.Repeat("garbage ", 10))
 	}, "its magic would be"},

@@ -125,17 +125,42 @@ func TopicIDs(set *logdir.Set, gentle *logdir.Gentle, match func(name string) bo
 	return ids
 }
 
-// Owner is the broker that has registered a log directory with that id, by any metadata that were found; false if none
-// has.
-func (c *Cluster) Owner(directory format.UUID) (node int32, ok bool) {
+// Owner is the node that a log directory belongs to by the metadata, whatever its meta.properties says. Registered: it
+// is the broker that has registered the directory's id.
+type Owner struct {
+	Node       int32
+	Registered bool
+}
+
+// Owner finds it in any metadata that were found; nil if they do not tell. Where no broker has registered the directory,
+// and the cluster has no node of the id in meta.properties, it is the only node on which all its partitions are placed.
+func (c *Cluster) Owner(dir *logdir.LogDir, m *format.MetaProperties) *Owner {
 	for _, log := range c.logs {
 		for _, t := range log.image.Things(BrokerThing) {
-			if b, is := t.(*Broker); is && slices.Contains(b.LogDirs, directory) {
-				return b.ID, true
+			if b, is := t.(*Broker); is && m.HasDirectoryID && slices.Contains(b.LogDirs, m.DirectoryID) {
+				return &Owner{b.ID, true}
 			}
 		}
 	}
-	return 0, false
+	for _, log := range c.logs {
+		nodes := log.image.Nodes()
+		if !m.HasNodeID || m.ClusterID == "" || log.meta.ClusterID != m.ClusterID || slices.Contains(nodes, m.NodeID) ||
+			log.image.Voters() == nil {
+			continue
+		}
+		for _, name := range dir.Subdirs {
+			p, _ := format.ParsePartitionDir(name)
+			if t := log.image.Topic(p.Topic); p.Suffix == "" && t != nil && t.Partitions[p.Partition] != nil {
+				nodes = slices.DeleteFunc(nodes, func(id int32) bool {
+					return !slices.Contains(t.Partitions[p.Partition].Replicas, id)
+				})
+			}
+		}
+		if len(nodes) == 1 && len(dir.Subdirs) > 0 {
+			return &Owner{nodes[0], false}
+		}
+	}
+	return nil
 }
 
 // RemoteLog is what the operands say of copies in remote storage. It is read when it is first asked for.

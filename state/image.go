@@ -93,6 +93,18 @@ func (im *Image) Controllers() []int32 {
 	return ids
 }
 
+// Nodes are the ids of all brokers, controllers and voters that the metadata know, each once, in order.
+func (im *Image) Nodes() []int32 {
+	ids := slices.Concat(im.Controllers(), im.Voters())
+	for _, t := range im.Things(BrokerThing) {
+		if b, ok := t.(*Broker); ok {
+			ids = append(ids, b.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // Empty reports whether no record is in the image.
 func (im *Image) Empty() bool {
 	return im.EndOffset == 0 && len(im.things) == 0 && im.Election == nil && im.VoterSet == nil
