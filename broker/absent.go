@@ -122,7 +122,7 @@ func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]boo
 			given[d.State.Meta.DirectoryID] = d
 		}
 		for _, name := range d.Dir.Subdirs {
-			if p, ok := format.ParsePartitionDir(name); ok && p.Suffix == "" && !b.aside[d.Dir.Path+"/"+name] {
+			if p, ok := format.ParsePartitionDir(name); ok && !d.NoLogs && p.Suffix == "" && !b.aside[d.Dir.Path+"/"+name] {
 				have[state.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = true
 			}
 		}
@@ -238,12 +238,15 @@ func (b *Start) finishMoves(seen map[string]*PartitionStart) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		f := seen[name]
-		if f.Partition.Suffix != "future" || !b.placedIn(f.Partition) {
+		current := seen[f.Partition.PartitionDir.String()]
+		if f.Partition.Suffix != "future" || current == nil {
 			continue
 		}
-		current := seen[f.Partition.PartitionDir.String()]
 		switch {
-		case current == nil:
+		case !b.placedIn(f.Partition):
+			b.Notes = append(b.Notes, fmt.Sprintf("%s is being moved to another log directory: after the start the copy there, "+
+				"up to offset %d of %d, goes on, and takes the place of this one, which is deleted", current.Partition.Display,
+				f.LogEnd, current.LogEnd))
 		case current.Partition.Parent == f.Partition.Parent:
 			b.stop(f.Partition.Display, "the partition was moved here, and the name that the directory is to get is taken")
 		default:

@@ -52,13 +52,22 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 		"meta/__cluster_metadata-0/quorum-state":       "",
 		"meta/foo":                                     "",
 		"data1/prices-0/00000000000000009999.log.swap": "",
+
+		"data1/prices-0/00000000000000000000.index, to what can be made":     "",
+		"data1/prices-0/00000000000000000078.timeindex, to what can be made": "",
+		"data1/prices-0/leader-epoch-checkpoint, to what can be made":        "data1",
 	} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			root := fixture.Dir(t, "4.4.0/logdirs/clean")
+			name, canBeMade := strings.CutSuffix(name, ", to what can be made")
 			if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink("nowhere/at-all", filepath.Join(root, name)); err != nil {
+			to := "nowhere/at-all"
+			if canBeMade {
+				to = "made"
+			}
+			if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 				t.Fatal(err)
 			}
 			start := predictRoot(t, root)
@@ -108,5 +117,31 @@ func TestHighWatermarksThatNobodyReads(t *testing.T) {
 				t.Errorf("offline: %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestHighWatermarksOfANewDisk: two log directories are new, and there is one partition to make: the first gets it
+// (LogManager.nextLogDirs), and only its file is read.
+func TestHighWatermarksOfANewDisk(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	for _, name := range []string{"__consumer_offsets-1", "__transaction_state-0", "inventory-1", "prices-1"} {
+		if err := os.Rename(filepath.Join(root, "data2", name), filepath.Join(root, "data1", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(t, root, "data2")
+	for _, name := range []string{"data2", "data3"} {
+		mkdir(t, root, name)
+		write(t, root, name+"/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
+	}
+	for _, c := range []struct{ file, want string }{{"data2", "data2"}, {"data3", ""}} {
+		name := c.file + "/replication-offset-checkpoint"
+		write(t, root, name, "1\n0\n")
+		start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "data3"),
+			filepath.Join(root, "meta"))
+		if got := strings.Join(offlineDirs(start), " "); got != c.want {
+			t.Errorf("%s: %q is offline, want %q", c.file, got, c.want)
+		}
+		remove(t, root, name)
 	}
 }

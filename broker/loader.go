@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -107,6 +108,9 @@ func Load(p *logdir.Partition, opts LoadOptions) (*Loaded, error) {
 func (l *loader) opens(name string) {
 	if l.barred == nil {
 		l.barred = l.dir.bars(name)
+		if l.barred != nil && !l.dir.dirs[name] && logdir.CanBeMade(filepath.Join(l.dir.dir.Path, name)) {
+			l.barred = nil
+		}
 	}
 }
 

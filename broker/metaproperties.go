@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"kseg/format"
@@ -71,6 +72,8 @@ func (b *Start) checkDirProperties(d *DirStart, others bool) {
 		return // it could not be read here, which is said elsewhere
 	case slices.Contains(d.Dir.Subdirs, name):
 		b.unreadable(d, file, "it is a directory", others)
+	case slices.Contains(d.Dir.Links, name) && leadsBack(filepath.Join(d.Dir.Path, name)):
+		b.unreadable(d, file, "a link that leads back to itself", others)
 	case d.State.MetaRaw == nil:
 		b.stop(file, unformatted)
 	case d.State.MetaErr != nil:
@@ -84,6 +87,11 @@ func (b *Start) checkDirProperties(d *DirStart, others bool) {
 	case m.HasDirectoryID && ReservedID(m.DirectoryID):
 		b.stop(file, "directory.id is one that Kafka keeps for itself")
 	}
+}
+
+func leadsBack(link string) bool {
+	_, ends := logdir.LinkEnd(link)
+	return !ends
 }
 
 // unreadable is what a meta.properties that cannot be read does: the directory is not used, unless it is that of the
@@ -265,7 +273,22 @@ func (d *DirStart) serves() bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(b.Absent(), func(a Absent) bool { return a.Dir == d || a.Dir == nil })
+	// Where the metadata name no log directory, each is made in the one with the fewest logs, the first of those.
+	unplaced := 0
+	for _, a := range b.Absent() {
+		switch a.Dir {
+		case d:
+			return true
+		case nil:
+			unplaced++
+		}
+	}
+	for _, other := range b.Dirs[:slices.Index(b.Dirs, d)] {
+		if !other.NoLogs && !other.hasLogs() && !other.MetadataOnly() {
+			unplaced--
+		}
+	}
+	return unplaced > 0
 }
 
 // checkpointed is what a checkpoint says of a partition as a broker takes it: 0 if the file cannot be read.

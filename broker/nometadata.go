@@ -44,6 +44,11 @@ func (b *Start) checkServer(metadata *DirStart) {
 	if !b.configured {
 		return
 	}
+	for i, name := range s.AllDirs() {
+		if slices.ContainsFunc(s.AllDirs()[:i], func(other string) bool { return logdir.SamePlace(name, other) }) {
+			b.stop(name, "server.properties names the log directory twice, in different words")
+		}
+	}
 	if metadata != nil && metadata.Dir.Listed && !logdir.SamePlace(s.MetadataDir, metadata.Dir.Path) {
 		b.stop(metadata.Dir.Display+"/"+state.MetadataDir, "by server.properties the metadata log is in "+s.MetadataDir)
 	}

@@ -13,9 +13,11 @@ import (
 type Server struct {
 	NodeID *int32   // node.id, or broker.id; nil if it says neither
 	Roles  []string // process.roles
-	// LogDirs are those of log.dirs, or log.dir if that is not there, each once; none if neither is. MetadataDir is where
+	// LogDirs are those of log.dirs, or log.dir if that is not there, each once; Default: it says neither, and they are
+	// Kafka's default. MetadataDir is where
 	// the metadata log lies.
 	LogDirs     []string
+	Default     bool
 	MetadataDir string
 	// Refused says why no broker starts with the log directories (ConfigException); "" if it does.
 	Refused string
@@ -39,8 +41,13 @@ func ParseServer(properties []format.Property) *Server {
 			s.NodeID = &id
 		}
 	}
-	if s.MetadataDir = values["metadata.log.dir"]; s.MetadataDir == "" && len(s.LogDirs) > 0 {
-		s.MetadataDir = s.LogDirs[0]
+	if s.MetadataDir = values["metadata.log.dir"]; s.MetadataDir == "" {
+		if len(s.LogDirs) > 0 {
+			s.MetadataDir = s.LogDirs[0]
+		}
+		if _, given := values["metadata.log.dir"]; given {
+			s.Refused = cmp.Or(s.Refused, "metadata.log.dir is empty")
+		}
 	}
 	for _, voter := range format.SplitList(values["controller.quorum.voters"]) {
 		id, _, _ := strings.Cut(voter, "@")
@@ -75,6 +82,9 @@ func (s *Server) logDirs(values map[string]string) {
 				s.LogDirs = append(s.LogDirs, item)
 			}
 		}
+	}
+	if used == "" {
+		s.LogDirs, s.Default = []string{"/tmp/kafka-logs"}, true
 	}
 }
 

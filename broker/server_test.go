@@ -26,7 +26,8 @@ func TestServerLogDirs(t *testing.T) {
 		{"log.dirs=/a,", []string{"/a"}, "log.dirs"},
 		{"log.dirs=/a\nlog.dir=", []string{"/a"}, "log.dir "},
 		{"log.dir=", nil, "log.dir "},
-		{"node.id=1", nil, ""},
+		{"node.id=1", []string{"/tmp/kafka-logs"}, ""},
+		{"log.dirs=/a\nmetadata.log.dir=", []string{"/a"}, "metadata.log.dir"},
 	} {
 		properties, err := format.DecodeProperties([]byte(test.text))
 		if err != nil {

@@ -432,6 +432,12 @@ func (b *Start) stray(p *logdir.Partition) (string, error) {
 	return strayReason(p, id, has, b.image, *b.node), nil
 }
 
+// SetsAside reports whether a partition is set aside, once it is loaded.
+func (b *Start) SetsAside(p *logdir.Partition) bool {
+	why, err := b.stray(p)
+	return err == nil && why != ""
+}
+
 // Partitions loads partitions with so many workers, and yields them in order. dirs gives the directory of each.
 func (b *Start) Partitions(ctx context.Context, partitions []*logdir.Partition,
 	dirs map[*logdir.LogDir]*DirStart) iter.Seq[*PartitionStart] {

@@ -579,6 +579,16 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
+// TestMoveUnderWay: a real broker let the copy in the other log directory take the place of the log right after.
+func TestMoveUnderWay(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	copyDir(t, root, "data1/prices-0", "data2/prices-0.0123456789abcdef0123456789abcdef-future")
+	start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	if len(start.Stops) > 0 || len(start.Notes) != 1 || !strings.Contains(start.Notes[0], "up to offset 109 of 109") {
+		t.Errorf("%v %q", start.Stops, start.Notes)
+	}
+}
+
 // TestNewDisk: a log directory with nothing in it but a meta.properties, of the old directory id, a new one or none. A
 // real broker made all five partitions anew, empty, and none where a full one had lost its id.
 func TestNewDisk(t *testing.T) {

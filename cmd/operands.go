@@ -60,9 +60,9 @@ func (env *Env) operands(c *cobra.Command, args []string) ([]string, error) {
 	server := broker.ParseServer(properties)
 	dirs := server.AllDirs()
 	switch {
-	case len(dirs) == 0 && server.Refused != "":
-		return nil, fmt.Errorf("%s: no broker starts with it: %s; name the log directories", config, server.Refused)
 	case len(dirs) == 0:
+		return nil, fmt.Errorf("%s: no broker starts with it: %s; name the log directories", config, server.Refused)
+	case server.Default:
 		return nil, fmt.Errorf("%s: it has neither log.dirs nor log.dir; name the log directories", config)
 	}
 	return dirs, nil

@@ -219,8 +219,8 @@ func ParsePartitionDir(name string) (PartitionDir, bool) {
 	if dash <= 0 {
 		return PartitionDir{}, false
 	}
-	p, err := strconv.ParseInt(plain[dash+1:], 10, 32)
-	if err != nil {
+	p, ok := parseJavaInt([]byte(plain[dash+1:]), 32)
+	if !ok {
 		return PartitionDir{}, false
 	}
 	d.Topic, d.Partition = plain[:dash], int32(p)

@@ -111,6 +111,8 @@ func TestParsePartitionDir(t *testing.T) {
 		{"orders-2147483648", PartitionDir{}, false},
 		{"a--5", PartitionDir{"a-", 5, "", ""}, true},
 		{"orders-+3", PartitionDir{"orders", 3, "", ""}, true},
+		{"orders-٣", PartitionDir{"orders", 3, "", ""}, true},
+		{"orders-1𝟎", PartitionDir{}, false},
 		{"orders-0003", PartitionDir{"orders", 3, "", ""}, true},
 		{"__cluster_metadata-0", PartitionDir{"__cluster_metadata", 0, "", ""}, true},
 		{"orders-3." + uuid + "-delete", PartitionDir{"orders", 3, uuid, "delete"}, true},

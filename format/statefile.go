@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -159,17 +161,21 @@ func splitColumns(dst []column, text []byte) []column {
 }
 
 // parseJavaInt reads a decimal as Integer.parseInt (bits 32) or Long.parseLong (bits 64): an optional sign and digits,
-// nothing else.
+// of any script.
 func parseJavaInt(text []byte, bits int) (int64, bool) {
-	digits := text
-	if len(digits) > 0 && (digits[0] == '+' || digits[0] == '-') {
-		digits = digits[1:]
+	v, err := strconv.ParseInt(strings.Map(asciiDigit, string(text)), 10, bits)
+	return v, err == nil
+}
+
+// asciiDigit is the digit that a rune stands for (Character.digit of one char), or else the rune.
+func asciiDigit(r rune) rune {
+	if r <= unicode.MaxASCII {
+		return r
 	}
-	for _, b := range digits {
-		if b < '0' || b > '9' {
-			return 0, false
+	for _, block := range unicode.Nd.R16 {
+		if r >= rune(block.Lo) && r <= rune(block.Hi) {
+			return '0' + (r-rune(block.Lo))%10
 		}
 	}
-	v, err := strconv.ParseInt(string(text), 10, bits)
-	return v, err == nil
+	return r
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kseg/format"
@@ -200,7 +201,7 @@ func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files [
 		}
 		if linked {
 			info, err = stat(at)
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 				o.problem(shown, fmt.Errorf("%s: %w", shown, ErrDangling))
 				links = append(links, e.Name())
 				continue

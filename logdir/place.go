@@ -3,6 +3,8 @@ package logdir
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 )
 
 // Place is what is at a path.
@@ -34,4 +36,32 @@ func SamePlace(a, b string) bool {
 	x, errA := realPath(a)
 	y, errB := realPath(b)
 	return errA == nil && errB == nil && x == y
+}
+
+// mostLinks is how many links a system follows.
+const mostLinks = 40
+
+// LinkEnd is where a link leads to in the end, if anything is there or not; false if it leads back to itself.
+func LinkEnd(link string) (end string, ok bool) {
+	for range mostLinks {
+		target, err := os.Readlink(link)
+		if err != nil {
+			return link, true
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(link), target)
+		}
+		link = target
+	}
+	return "", false
+}
+
+// CanBeMade reports whether who writes to a link that leads nowhere makes the file: its directory is there.
+func CanBeMade(link string) bool {
+	end, ok := LinkEnd(link)
+	if !ok {
+		return false
+	}
+	place, err := PlaceAt(filepath.Dir(end))
+	return err == nil && place == Directory
 }

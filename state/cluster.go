@@ -132,8 +132,9 @@ type Owner struct {
 	Registered bool
 }
 
-// Owner finds it in any metadata that were found; nil if they do not tell. Where no broker has registered the directory,
-// and the cluster has no node of the id in meta.properties, it is the only node on which all its partitions are placed.
+// Owner finds it in any metadata that were found; nil if they do not tell. Where no broker has registered the
+// directory, and the cluster has no node of the id in meta.properties, it is the only node on which all its partitions
+// are placed.
 func (c *Cluster) Owner(dir *logdir.LogDir, m *format.MetaProperties) *Owner {
 	for _, log := range c.logs {
 		for _, t := range log.image.Things(BrokerThing) {

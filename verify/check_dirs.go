@@ -200,10 +200,16 @@ func lookAtLogDir(l *logDir) {
 		}
 	}
 	for _, name := range l.dir.Subdirs {
-		if broker.MisnamedDir(name) {
-			l.found(Finding{Code: "unknown-directory", Place: inFile(name, -1, -1), logPos: -1,
-				Message: "the name is not that of a partition; a broker does not start while this is in its log directory"})
+		if !broker.MisnamedDir(name) {
+			continue
 		}
+		f := Finding{Code: "unknown-directory", Place: inFile(name, -1, -1), logPos: -1,
+			Message: "the name is not that of a partition; a broker does not start while this is in its log directory"}
+		if _, dir := l.driver.start(l.dir); dir != nil && dir.Unused {
+			f.Severity = Note
+			f.Message = "the name is not that of a partition; a broker does not start with it once the log directory is used"
+		}
+		l.found(f)
 	}
 }
 
@@ -219,7 +225,7 @@ func lookForTwins(o *operands) {
 			}
 			key := state.TopicPartition{Topic: p.Topic, Partition: p.Partition}
 			for _, twin := range first[key] {
-				if o.oneBroker(twin.Parent, p.Parent) && knowsTopic(twin) == knowsTopic(p) {
+				if o.oneBroker(twin.Parent, p.Parent) && knowsTopic(twin) == knowsTopic(p) && !o.setAside(twin, p) {
 					o.found(Finding{Code: "partition-twice", Partition: p.Name, Place: inFile(p.Rel, -1, -1),
 						Shown:   p.Display,
 						logPos:  -1,
@@ -232,6 +238,14 @@ func lookForTwins(o *operands) {
 			first[key] = append(first[key], p)
 		}
 	}
+}
+
+// setAside reports whether the next start sets one of two partitions aside, so that it does not have both.
+func (o *operands) setAside(partitions ...*logdir.Partition) bool {
+	return slices.ContainsFunc(partitions, func(p *logdir.Partition) bool {
+		b, _ := o.driver.start(p.Parent)
+		return b != nil && b.SetsAside(p)
+	})
 }
 
 // knowsTopic reports whether a partition has a partition.metadata: a broker that writes them sets one without aside,

@@ -207,15 +207,15 @@ func lookAtPropertiesAlone(p *partition) {
 		return
 	}
 	m, err := format.DecodeMetaProperties(raw)
-	if f, odd := lookAtProperties(p.alone.Rel, raw, &m, err); odd {
+	if f, odd := lookAtProperties(p.alone.Rel, raw, &m, err, "a broker cannot read it"); odd {
 		p.found(nil, f)
 	}
 }
 
-// lookAtProperties judges a meta.properties by itself.
-func lookAtProperties(file string, raw []byte, m *format.MetaProperties, err error) (Finding, bool) {
+// lookAtProperties judges a meta.properties by itself; effect is what a broker makes of one that it cannot read.
+func lookAtProperties(file string, raw []byte, m *format.MetaProperties, err error, effect string) (Finding, bool) {
 	if err != nil {
-		return stateError("meta-properties-unreadable", file, raw, err, "a broker does not start with it"), true
+		return stateError("meta-properties-unreadable", file, raw, err, effect), true
 	}
 	return oddProperties(file, raw, m)
 }
@@ -244,7 +244,11 @@ func lookAtMetaProperties(l *logDir) {
 	case f == nil:
 		lackOfProperties(l)
 	case s.MetaRaw != nil:
-		finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr)
+		effect := "a broker does not start with it"
+		if _, dir := l.driver.start(l.dir); dir != nil && dir.Unused {
+			effect = "a broker starts without this log directory, as if it were offline"
+		}
+		finding, odd := lookAtProperties(f.Rel, s.MetaRaw, &s.Meta, s.MetaErr, effect)
 		lack := s.lacks()
 		if odd && lack == "" {
 			l.found(finding)
