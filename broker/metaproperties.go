@@ -209,11 +209,12 @@ func EffectOf(kind format.Kind, throws format.Exception) Effect {
 		return TakesOffline
 	case throws == format.OutOfMemoryError && ofLoading(kind):
 		return KeepsFromStarting
-	case kind == format.KindReplicationOffsetCheckpoint:
-		return ServesNone
 	}
-	return PassedOver
+	return otherwise[kind]
 }
+
+// otherwise is what follows where a checkpoint that cannot be read does not take the directory offline.
+var otherwise = map[format.Kind]Effect{format.KindReplicationOffsetCheckpoint: ServesNone}
 
 // ofLoading reports whether a checkpoint is read before the partitions are.
 func ofLoading(kind format.Kind) bool {

@@ -300,7 +300,7 @@ func ratioOf(r *Report) float64 {
 
 // aroundLog is the partition that an operand lies in, if that is a log; else nil.
 func aroundLog(o logdir.Operand) *logdir.Partition {
-	if f := o.File; o.Err == nil && f != nil && f.Kind() == format.KindLog && f.Name.HasBase && !f.Name.Leftover() {
+	if f := o.File; o.Err == nil && f != nil && f.Name.Of(format.KindLog) {
 		return f.Around()
 	}
 	return nil

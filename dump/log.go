@@ -95,10 +95,10 @@ func (d *dumper) stop(size int64) func(*format.Batch, *format.Hole) bool {
 
 // logHead is what stands between a file's name and its batches.
 func logHead(f *logdir.File, base int64) []byte {
-	switch {
-	case f.Kind() == format.KindLog:
+	if f.Kind() == format.KindLog {
 		return fmt.Appendf(nil, "Log starting offset: %d\n", base)
-	case f.Name.Bootstrap():
+	}
+	if f.Name.Bootstrap() {
 		return []byte("KRaft bootstrap snapshot\n")
 	}
 	return fmt.Appendf(nil, "Snapshot end offset: %d, epoch: %d\n", f.Name.Base, f.Name.Epoch)

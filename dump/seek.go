@@ -28,7 +28,7 @@ func isLog(f *logdir.File) bool {
 // mayHold judges a segment by its base offset and that of the next one of the partition.
 func (d *dumper) mayHold(files []*logdir.File, i int) bool {
 	f, filter := files[i], &d.opts.Filter
-	if f.Kind() != format.KindLog || !f.Name.HasBase || f.Name.Suffix != "" {
+	if !f.Name.Of(format.KindLog) {
 		return true
 	}
 	if filter.To != nil && f.Name.Base > *filter.To {
@@ -41,7 +41,7 @@ func (d *dumper) mayHold(files []*logdir.File, i int) bool {
 		if next.Partition != f.Partition {
 			break
 		}
-		if next.Kind() == format.KindLog && next.Name.HasBase && next.Name.Suffix == "" && next.Name.Base > f.Name.Base {
+		if next.Name.Of(format.KindLog) && next.Name.Base > f.Name.Base {
 			return next.Name.Base > *filter.From
 		}
 	}

@@ -62,10 +62,9 @@ func (s *htmlSink) begin() {
 	e := s.e
 	s.ids = map[string]bool{}
 	render.BeginPage(s.out, e.file.Name.Raw, fmt.Sprintf("%s, %s", e.file.Kind().Title(), bytesOf(int64(len(e.data)))), "")
-	switch {
-	case len(e.data) == 0:
+	if len(e.data) == 0 {
 		s.out.WriteString("<p>There is no byte to explain.</p>\n")
-	case e.file.Kind() == format.KindLog:
+	} else if e.file.Kind() == format.KindLog {
 		e.drawMap(s.out)
 	}
 }

@@ -29,10 +29,11 @@ const (
 // Place says in which directories a kind of file is at home.
 type Place uint8
 
-// The two homes; bootstrap.checkpoint made KRaft snapshots have both.
+// The homes; bootstrap.checkpoint made KRaft snapshots have two.
 const (
 	InPartition Place = 1 << iota
 	InLogDir
+	InMetadata // the metadata log's directory alone
 )
 
 // KindInfo describes one kind. Exactly one of Ext and Name is set, except for KindUnknown, which has neither.
@@ -87,12 +88,12 @@ var Kinds = []KindInfo{
 	{KindTimeIndex, "timeindex", "timeindex", "", InPartition, "time index", timeIndexContent},
 	{KindTxnIndex, "txnindex", "txnindex", "", InPartition, "transaction index", txnIndexContent},
 	{KindProducerSnapshot, "snapshot", "snapshot", "", InPartition, "producer snapshot", producerSnapshotContent},
-	{KindCheckpoint, "checkpoint", "checkpoint", "", InPartition | InLogDir, "KRaft snapshot", Content{Batches: true}},
+	{KindCheckpoint, "checkpoint", "checkpoint", "", InMetadata | InLogDir, "KRaft snapshot", Content{Batches: true}},
 	{KindLeaderEpochCheckpoint, "leader-epoch-checkpoint", "", "leader-epoch-checkpoint", InPartition,
 		"leader epoch checkpoint", leaderEpochsContent},
 	{KindPartitionMetadata, "partition.metadata", "", "partition.metadata", InPartition, "partition metadata",
 		partitionMetadataContent},
-	{KindQuorumState, "quorum-state", "", "quorum-state", InPartition, "quorum state", quorumStateContent},
+	{KindQuorumState, "quorum-state", "", "quorum-state", InMetadata, "quorum state", quorumStateContent},
 	{KindRecoveryPointCheckpoint, "recovery-point-offset-checkpoint", "", "recovery-point-offset-checkpoint", InLogDir,
 		"recovery point checkpoint", offsetCheckpointContent},
 	{KindLogStartOffsetCheckpoint, "log-start-offset-checkpoint", "", "log-start-offset-checkpoint", InLogDir,

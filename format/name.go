@@ -41,10 +41,9 @@ func ParseFileName(name string) FileName {
 		plain, n.Suffix = cutLeftover(name)
 		n.Kind = kindOf(plain)
 	}
-	switch {
-	case n.Kind == KindCheckpoint:
+	if n.Kind == KindCheckpoint {
 		n.Base, n.Epoch, n.HasBase = parseSnapshotID(plain)
-	case n.Kind.HasOffset():
+	} else if n.Kind.HasOffset() {
 		first, _, _ := strings.Cut(plain, ".")
 		base, err := strconv.ParseInt(first, 10, 64)
 		if err == nil {
@@ -105,6 +104,9 @@ func parseSnapshotID(plain string) (offset int64, epoch int32, ok bool) {
 func (n FileName) Bootstrap() bool {
 	return n.Kind == KindCheckpoint && n.Raw == "bootstrap.checkpoint"
 }
+
+// Of reports whether this is the name of a kind's file that a broker uses, with its offset.
+func (n FileName) Of(kind Kind) bool { return n.Kind == kind && n.HasBase && !n.Leftover() }
 
 // Leftover reports whether the name has one of the suffixes that Kafka gives to files it is about to delete or replace.
 func (n FileName) Leftover() bool { return n.Suffix != "" }

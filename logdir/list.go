@@ -29,8 +29,10 @@ func classifyDir(dir string, entries []fs.DirEntry, depth int) dirClass {
 	var partitionFiles, stateFiles bool
 	for _, e := range entries {
 		name := format.ParseFileName(e.Name())
+		if name.Kind == format.KindUnknown || name.Kind == format.KindLock || isDir(dir, e) {
+			continue
+		}
 		switch {
-		case name.Kind == format.KindUnknown || name.Kind == format.KindLock || isDir(dir, e):
 		case name.Kind.HasOffset():
 			// server.log is no segment, and bootstrap.checkpoint is at home in both.
 			partitionFiles = partitionFiles || name.HasBase
@@ -260,7 +262,7 @@ func (o *opener) fillPartition(p *Partition, entries []fs.DirEntry) {
 func segmentsOf(p *Partition) []*Segment {
 	var segments []*Segment
 	for _, f := range p.all {
-		if f.Kind() != format.KindLog || !f.Name.HasBase || f.Name.Leftover() {
+		if !f.Name.Of(format.KindLog) {
 			continue
 		}
 		s := &Segment{Base: f.Name.Base, Partition: p, Log: f,

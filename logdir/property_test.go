@@ -59,7 +59,7 @@ func checkPartition(t *rapid.T, p *Partition) {
 	}
 	logs := 0
 	for _, f := range p.Files {
-		if f.Kind() == format.KindLog && f.Name.HasBase && !f.Name.Leftover() {
+		if f.Name.Of(format.KindLog) {
 			logs++
 		}
 		for _, kind := range []format.Kind{format.KindLog, format.KindOffsetIndex, format.KindPartitionMetadata} {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 )
@@ -101,25 +100,16 @@ type FileSystem struct {
 	Files      int64 // inodes; 0 where the file system does not count them
 	FreeFiles  int64
 	ReadOnly   bool
-	device     uint64
 }
-
-// Same reports whether two directories lie on one file system.
-func (s FileSystem) Same(o FileSystem) bool { return s.device == o.device }
 
 // FileSystemOf asks for the room where dir lies.
 func FileSystemOf(dir string) (FileSystem, error) {
 	if a, _, ok := archived(dir); ok {
 		dir = a.root
 	}
-	info, err := os.Stat(dir)
-	var s FileSystem
-	if err == nil {
-		s, err = room(dir)
-	}
+	s, err := room(dir)
 	if err != nil {
 		return FileSystem{}, fmt.Errorf("%s: its file system does not tell how much room it has: %w", dir, bareError(err))
 	}
-	s.device = inodeOf(dir, info).id.dev
 	return s, nil
 }

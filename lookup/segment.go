@@ -217,11 +217,9 @@ func (w *walk) next() bool {
 
 // Where the header has what a search needs, in bytes from its start.
 const (
-	sizeAt             = 8
 	magicAt            = 16
 	legacyAttributesAt = 17
 	lastOffsetDeltaAt  = 23
-	maxTimestampAt     = 35
 )
 
 // preallocated reports whether the log of the last segment has nothing but zeros from pos on.

@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"kseg/format"
@@ -44,18 +43,27 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 			taker(b)
 		}
 	}
-	last := s.plainBatches(take)
-	for sc := s.scanner(last); sc.Next(); {
-		b := sc.Batch()
-		switch {
-		case b != nil && b.Pos == last && out.Batches > 0: // taken already
-		case b != nil:
-			take(b.Ref())
+	s.kept = s.kept[:0]
+	var b format.Batch
+	for sc, healthy := s.scanner(0), true; ; {
+		plain := sc.NextIn(s.Log, 0, &b)
+		if healthy = healthy && plain && !b.Legacy(); !plain && !sc.Next() {
+			break
+		}
+		switch hole := sc.Hole(); {
+		case plain:
+		case hole == nil:
+			b = *sc.Batch()
 		default:
 			if out.HoleCount++; len(out.Holes) < maxHoles {
-				out.Holes = append(out.Holes, *sc.Hole())
+				out.Holes = append(out.Holes, *hole)
 			}
+			continue
 		}
+		if healthy && s.keeps && len(s.kept) < maxKept {
+			s.kept = append(s.kept, Hop{b.Pos, b.Size(), b.BaseOffset, b.LastOffset})
+		}
+		take(b.Ref())
 	}
 	out.NoIndex = s.noIndex
 	return out
@@ -63,35 +71,6 @@ func (s *Segment) Survey(takers ...func(format.BatchRef)) Survey {
 
 // maxKept bounds the headers that are kept for a sweep: 8 MiB of them. The others it reads again.
 const maxKept = 1 << 18
-
-// plainBatches takes the batches from the start of the log for as long as their headers are those of a healthy log of
-// magic 2, without what else format.Scanner looks at, which is most of what a walk over warm pages costs. It returns
-// the position of the last batch taken (0 if none), where a Scanner has to go on: it may have to look into that batch.
-func (s *Segment) plainBatches(take func(format.BatchRef)) (last int64) {
-	s.kept = s.kept[:0]
-	expected := max(s.Base, 0)
-	for pos := int64(0); int64(len(s.Log))-pos >= format.BatchHeaderSize; {
-		h := s.Log[pos:]
-		size := int64(int32(binary.BigEndian.Uint32(h[sizeAt:]))) + format.LogOverhead
-		base := int64(binary.BigEndian.Uint64(h))
-		delta := int32(binary.BigEndian.Uint32(h[lastOffsetDeltaAt:]))
-		if h[magicAt] != 2 || size < format.BatchHeaderSize || size > int64(len(h)) || base < expected || delta < 0 {
-			return last
-		}
-		b := format.BatchRef{Pos: pos, Size: size, BaseOffset: base, LastOffset: base + int64(delta),
-			MaxTimestampMs: int64(binary.BigEndian.Uint64(h[maxTimestampAt:]))}
-		if b.LastOffset < base {
-			return last
-		}
-		if s.keeps && len(s.kept) < maxKept {
-			s.kept = append(s.kept, Hop{pos, size, base, b.LastOffset})
-		}
-		take(b)
-		last, expected = pos, b.LastOffset+1
-		pos += size
-	}
-	return last
-}
 
 // Rebuilt is what the indexes would be had they been written with that index.interval.bytes, one entry a batch at most
 // (4.0.1 and later), in one go. Entries stop where a broker would refuse to write one.

@@ -98,10 +98,9 @@ func Sources(set *logdir.Set, gentle *logdir.Gentle) (sources []Source, problems
 		}
 		kind := f.Kind()
 		dir, _ := f.Dir()
-		switch {
-		case kind == format.KindCheckpoint, kind == format.KindLog && f.Name.HasBase && dir.IsClusterMetadata():
+		if kind == format.KindCheckpoint || kind == format.KindLog && f.Name.HasBase && dir.IsClusterMetadata() {
 			sources = append(sources, Source{Display: f.Display, File: f})
-		default:
+		} else {
 			problems = append(problems, logdir.Problem{Display: o.Arg, Err: fmt.Errorf("%s: it is no part of a metadata log; "+
 				"name a log directory, a %s or one of its .log and .checkpoint files", o.Arg, state.MetadataDir)})
 		}

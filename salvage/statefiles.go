@@ -248,6 +248,10 @@ var checkpointed = map[format.Kind]func(s *Salvaged, known int64, ok bool) (int6
 // checkpoint are the lines of an offset checkpoint about what was written.
 func (r *run) checkpoint(kind format.Kind) []string {
 	var lines []string
+	offsetOf := checkpointed[kind]
+	if offsetOf == nil {
+		return nil
+	}
 	for i, g := range r.groups {
 		s := r.done[i]
 		dir := g.dir()
@@ -261,7 +265,7 @@ func (r *run) checkpoint(kind format.Kind) []string {
 					Partition: dir.PartitionDir.Partition})
 			}
 		}
-		if offset, ok := checkpointed[kind](s, known, ok); ok {
+		if offset, ok := offsetOf(s, known, ok); ok {
 			lines = append(lines, fmt.Sprintf("%s %d %d\n", dir.Topic, dir.PartitionDir.Partition, offset))
 		}
 	}

@@ -93,7 +93,7 @@ func Snapshots(p *logdir.Partition) []*logdir.File { return snapshotsOf(p.All())
 func snapshotsOf(files []*logdir.File) []*logdir.File {
 	var list []*logdir.File
 	for _, f := range files {
-		if f.Kind() == format.KindCheckpoint && f.Name.HasBase && !f.Name.Leftover() {
+		if f.Name.Of(format.KindCheckpoint) {
 			list = append(list, f)
 		}
 	}
@@ -106,7 +106,7 @@ func snapshotsOf(files []*logdir.File) []*logdir.File {
 func logsOf(files []*logdir.File) []*logdir.File {
 	var list []*logdir.File
 	for _, f := range files {
-		if f.Kind() == format.KindLog && f.Name.HasBase && !f.Name.Leftover() {
+		if f.Name.Of(format.KindLog) {
 			list = append(list, f)
 		}
 	}

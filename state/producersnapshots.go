@@ -23,7 +23,7 @@ type ProducerSnapshots []ProducerSnapshot
 func ProducerSnapshotsOf(files []*logdir.File) ProducerSnapshots {
 	var all ProducerSnapshots
 	for _, f := range files {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() {
+		if f.Name.Of(format.KindProducerSnapshot) {
 			all = append(all, ProducerSnapshot{f.Name.Base, f.ReadSmall, f})
 		}
 	}

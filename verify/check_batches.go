@@ -166,7 +166,7 @@ func (p *partition) endOf(seg *segment) int64 {
 	}
 	end := int64(-1)
 	for _, f := range p.dir.All() {
-		if f.Kind() == format.KindProducerSnapshot && !f.Name.Leftover() && f.Name.HasBase {
+		if f.Name.Of(format.KindProducerSnapshot) {
 			end = max(end, f.Name.Base)
 		}
 	}

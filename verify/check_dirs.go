@@ -48,11 +48,15 @@ func lookAtPartitionDir(p *partition) {
 				Message: "Kafka makes no directories inside of a partition's; a broker ignores it"})
 		}
 	}
+	here := format.InPartition
+	if p.dir.IsClusterMetadata() {
+		here |= format.InMetadata
+	}
 	seen := map[string]bool{}
 	for _, f := range p.dir.Files {
 		if f.Name.Leftover() {
 			p.leftover(f, seen)
-		} else if finding, ok := misnamed(f, format.InPartition, p.dir.IsClusterMetadata()); ok && p.alone == nil {
+		} else if finding, ok := misnamed(f, here); ok && p.alone == nil {
 			p.found(p.segmentOf(f), finding)
 		}
 	}
@@ -75,33 +79,34 @@ var suffixMeaning = map[string]string{
 	"stray":  "a broker found this partition, but the cluster's metadata did not place it there; nothing removes it",
 }
 
+// byFullName are the kinds of which a broker makes the names of the files that it looks for.
+var byFullName = []format.Kind{format.KindLog, format.KindProducerSnapshot}
+
 // misnamed says whether a file is not Kafka's, not at home here, or has a name that a broker cannot take for an offset,
 // or takes for another file's. All was seen with 4.4.0.
-func misnamed(f *logdir.File, here format.Place, metadata bool) (Finding, bool) {
+func misnamed(f *logdir.File, here format.Place) (Finding, bool) {
 	n, kind := f.Name, f.Name.Kind
 	finding := Finding{Place: inFile(f.Rel, -1, -1), logPos: -1}
 	switch {
 	case kind == format.KindUnknown:
 		finding.Code, finding.Message = "unknown-file", "the file is not Kafka's; a broker ignores it"
-	case kind.Info().Place&here == 0, here == format.InPartition && !metadata && (kind == format.KindQuorumState ||
-		kind == format.KindCheckpoint):
+	case kind.Info().Place&here == 0:
 		finding.Code, finding.Message = "misplaced-file", "a "+kind.Title()+" has no meaning in this directory; a broker "+
 			"ignores it"
-	case kind == format.KindCheckpoint && (n.HasBase || n.Bootstrap()), !kind.HasOffset():
+	case !kind.HasOffset(), n.Bootstrap():
 		return finding, false
-	case kind == format.KindCheckpoint:
+	case !n.HasBase && kind.Info().Place&format.InMetadata != 0:
 		finding.Code, finding.Message = "misplaced-file", "the name is not that of a snapshot, an offset and an epoch; a "+
 			"broker ignores it"
 	case !n.HasBase:
 		finding.Code = "bad-file-name"
 		finding.Message = fmt.Sprintf("the name of %s should be an offset", kind.ATitle())
-	case (kind == format.KindLog || kind == format.KindProducerSnapshot) && n.Raw != format.SegmentFileName(n.Base,
-		kind):
+	case slices.Contains(byFullName, kind) && n.Raw != format.SegmentFileName(n.Base, kind):
 		finding.Code = "odd-file-name"
 		want := format.SegmentFileName(n.Base, kind)
 		finding.Evidence = []Evidence{{"name", want, n.Raw}}
 		finding.Message = "a broker looks for " + want + " instead"
-		if kind == format.KindProducerSnapshot || exists(f, want) {
+		if !kind.Batches() || exists(f, want) {
 			finding.Severity = Note
 			break
 		}
@@ -195,7 +200,7 @@ func lookAtLogDir(l *logDir) {
 		if f.Name.Leftover() {
 			l.found(Finding{Code: "leftover-temporary", Place: inFile(f.Rel, -1, -1), logPos: -1,
 				Message: "the file was being written when the broker stopped; the one that it was to replace still counts"})
-		} else if finding, ok := misnamed(f, format.InLogDir, false); ok {
+		} else if finding, ok := misnamed(f, format.InLogDir); ok {
 			l.found(finding)
 		}
 	}

@@ -317,7 +317,7 @@ func (o *offsetOrder) ends(c placed, offset int64) bool {
 		return next.Base == offset
 	}
 	return slices.ContainsFunc(o.p.dir.All(), func(f *logdir.File) bool {
-		return f.Kind() == format.KindProducerSnapshot && !f.Name.Leftover() && f.Name.HasBase && f.Name.Base == offset
+		return f.Name.Of(format.KindProducerSnapshot) && f.Name.Base == offset
 	})
 }
 

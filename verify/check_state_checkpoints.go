@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"path/filepath"
@@ -49,17 +50,20 @@ func unreadableCheckpoint(kind format.Kind, err error, dir *broker.DirStart) (Se
 	case broker.ServesNone:
 		return Damage, "a broker serves none of the partitions in the log directory"
 	}
-	switch {
-	case kind == format.KindReplicationOffsetCheckpoint:
-		return Warning, "a broker does not read it, since it serves no partition of the log directory"
-	case kind == format.KindRecoveryPointCheckpoint && dir != nil && dir.Clean:
+	if kind == format.KindRecoveryPointCheckpoint && dir != nil && dir.Clean {
 		return Warning, "a broker takes all recovery points for 0, which after this clean stop does nothing"
-	case kind == format.KindRecoveryPointCheckpoint:
-		return Warning, "a broker takes all recovery points for 0, and reads everything again after an unclean stop"
-	case kind == format.KindLogStartOffsetCheckpoint:
-		return Warning, "a broker lets every log start with its first segment, so that deleted records come back"
 	}
-	return Warning, "the log cleaner of a broker stops, and nothing is compacted any more"
+	return Warning, cmp.Or(without[kind], "a broker does without it")
+}
+
+// without says what a broker does that passes over a checkpoint.
+var without = map[format.Kind]string{
+	format.KindReplicationOffsetCheckpoint: "a broker does not read it, since it serves no partition of the log directory",
+	format.KindRecoveryPointCheckpoint: "a broker takes all recovery points for 0, and reads everything again after an " +
+		"unclean stop",
+	format.KindLogStartOffsetCheckpoint: "a broker lets every log start with its first segment, so that deleted records " +
+		"come back",
+	format.KindCleanerOffsetCheckpoint: "the log cleaner of a broker stops, and nothing is compacted any more",
 }
 
 // lookAtCheckpointFiles looks at the checkpoints by themselves.

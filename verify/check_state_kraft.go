@@ -104,7 +104,7 @@ func lookAtSnapshotRange(p *partition) {
 	}
 	var newest *logdir.File
 	for _, f := range p.dir.Files {
-		if f.Kind() == format.KindCheckpoint && f.Name.HasBase && !f.Name.Leftover() &&
+		if f.Name.Of(format.KindCheckpoint) &&
 			(newest == nil || newest.Name.Epoch < f.Name.Epoch || newest.Name.Epoch == f.Name.Epoch &&
 				newest.Name.Base < f.Name.Base) {
 			newest = f

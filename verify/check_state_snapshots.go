@@ -409,7 +409,7 @@ func (x *snapshotFollower) stray(end int64) {
 	}
 	x.goneSegments(gaps)
 	for _, f := range x.p.dir.Files {
-		if f.Kind() == format.KindProducerSnapshot && f.Name.HasBase && !f.Name.Leftover() && !at[f.Name.Base] &&
+		if f.Name.Of(format.KindProducerSnapshot) && !at[f.Name.Base] &&
 			f.Name.Base < end {
 			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base,
 				until:   f.Name.Base + 1,
@@ -423,7 +423,7 @@ func (x *snapshotFollower) stray(end int64) {
 func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
 	for _, f := range x.p.dir.Files {
 		gap := gaps[f.Name.Base]
-		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() || gap == nil || gap.Pos != 0 ||
+		if !f.Name.Of(format.KindProducerSnapshot) || gap == nil || gap.Pos != 0 ||
 			gap.Severity == Damage {
 			continue
 		}
@@ -443,7 +443,7 @@ func (x *snapshotFollower) perhapsGone(segments map[int64]bool) {
 	}
 	i := 0
 	for _, f := range x.p.dir.Files {
-		if f.Kind() != format.KindProducerSnapshot || !f.Name.HasBase || f.Name.Leftover() {
+		if !f.Name.Of(format.KindProducerSnapshot) {
 			continue
 		}
 		for i < len(x.p.segments) && x.p.segments[i].base <= f.Name.Base {
