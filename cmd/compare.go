@@ -72,7 +72,8 @@ end that a killed broker leaves is no difference. With leader-epoch-checkpoint o
 follower would have cut its log.
 
 Fingerprints stand for copies that are elsewhere: digests of the records in ranges of 4,096 offsets, and two
-bytes a record, by which the offset is found at which two copies part. A file of them may be A or B. They have
+bytes a record, by which the offset is found at which two copies part. A file of them may be A or B, and may be
+of all the log directories of a broker, while a path that is A or B is one log directory. They have
 no keys: what a compacted copy lacks is taken for the cleaner's work; and they are of all fields, so that a copy
 of an older magic parts from one with producers or headers.`,
 		Args: needPaths,
@@ -93,7 +94,8 @@ of an older magic parts from one with producers or headers.`,
 // twoPaths refuses all but two operands.
 func twoPaths(args []string) error {
 	if len(args) != 2 {
-		return usageErrorf("compare takes two paths, and there %s", map[bool]string{true: "is one",
+		return usageErrorf("compare takes two paths, and there %s; several log directories are one side by their "+
+			"fingerprints: kseg compare --fingerprint PATH... >a.ndjson", map[bool]string{true: "is one",
 			false: fmt.Sprintf("are %d", len(args))}[len(args) == 1])
 	}
 	return nil
@@ -238,11 +240,11 @@ func (w *compareWriter) finish() error {
 			return errors.Join(err, w.incomplete)
 		}
 	}
-	if !w.o.Quiet || w.summary.Unexplained > 0 {
+	if !w.o.Quiet || w.summary.Unexplained+w.summary.Unjudged > 0 {
 		word, rest, _ := strings.Cut(w.summary.Text(), ":")
 		theme := w.o.noteTheme(w.env)
 		paint := theme.Good
-		if w.summary.Unexplained > 0 {
+		if w.summary.Unexplained+w.summary.Unjudged > 0 {
 			paint = theme.Bad
 		}
 		fmt.Fprintf(w.env.Stderr, "%s:%s\n", paint(word), rest)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kseg/format"
 	"kseg/render"
 )
 
@@ -220,6 +221,10 @@ func (c *Comparison) sentences() []string {
 		if len(l.Damages) > 0 {
 			say("Damage: %s.", l.Damages[0])
 		}
+		if n := l.leftOver(); n > 0 {
+			say("%s has no segment in use, and %s left over, which kseg salvage --deleted reads.", l.Path,
+				render.Plural(n, "that is", "that are"))
+		}
 	}
 	if c.EpochsDiffer {
 		say("The leader epochs differ from offset %d on, though the records do not.", c.EpochsDifferAt)
@@ -235,6 +240,19 @@ func (c *Comparison) sentences() []string {
 		say("%s, %s: a has %s, b has %s.", s.File, s.What, s.A, s.B)
 	}
 	return all
+}
+
+// leftOver counts the segments of a log of which none is in use.
+func (l *Log) leftOver() (n int64) {
+	if l.Partition == nil || len(l.Partition.Segments) > 0 {
+		return 0
+	}
+	for _, f := range l.Partition.Files {
+		if f.Name.Kind == format.KindLog && f.Name.Suffix != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *Comparison) truncationSentence(t *Truncation) string {
@@ -286,8 +304,8 @@ func (c *Comparison) Row(theme render.Theme) []string {
 
 // Summary counts results.
 type Summary struct {
-	Partitions, Unexplained, Same int64
-	Counts                        map[Result]int64
+	Partitions, Unexplained, Unjudged, Same int64
+	Counts                                  map[Result]int64
 }
 
 // Add takes a comparison; batches as in Explained.
@@ -298,16 +316,24 @@ func (s *Summary) Add(c *Comparison, batches bool) {
 	s.Partitions++
 	s.Counts[c.Result]++
 	s.Same += c.Same
-	if !c.Explained(batches) {
+	switch {
+	case !c.Explained(batches):
 		s.Unexplained++
+	case c.Unjudged():
+		s.Unjudged++
 	}
 }
 
 // Text is the verdict: "different: 1 of 3 partitions (1 diverged, 2 identical), 1,234 records are the same".
 func (s *Summary) Text() string {
 	word := "the same"
-	if s.Unexplained > 0 {
+	switch {
+	case s.Unexplained > 0:
 		word = "different"
+	case s.Unjudged == s.Partitions:
+		word = "not compared"
+	case s.Unjudged > 0:
+		word = "not all compared"
 	}
 	var parts []string
 	for _, r := range slices.SortedFunc(maps.Keys(s.Counts), func(x, y Result) int {
