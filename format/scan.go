@@ -350,9 +350,10 @@ func (s *Scanner) search(from, to int64, fits func(*Batch) bool) (Batch, bool) {
 }
 
 // belongs reports whether an intact entry found in the middle of damage can be one of this segment's: payloads may hold
-// whole batches of another log, and a torn wrapper of magic 0 or 1 the messages inside it.
+// whole batches of another log, and a torn wrapper of magic 0 or 1 the messages inside it. Where what comes before lies
+// below the base offset, the file has the name of another one, and what goes on from there is its own.
 func (s *Scanner) belongs(b *Batch) bool {
-	if s.base >= 0 && (b.BaseOffset < s.base || b.LastOffset-s.base > 1<<31-1) {
+	if s.base >= 0 && (b.BaseOffset < min(s.base, s.expected) || b.LastOffset-s.base > 1<<31-1) {
 		return false
 	}
 	return !b.Legacy() || b.BaseOffset >= s.expected

@@ -302,6 +302,9 @@ func (p *planner) account(scans []*scan, compacted bool) {
 	}
 	slices.SortStableFunc(damages, func(a, b damage) int { return cmp.Compare(a.first, b.first) })
 	next := max(start, 0)
+	if len(p.extents) > 0 {
+		next = min(next, p.extents[0].first) // what is left over may come before all that is in use
+	}
 	i := 0
 	for _, q := range p.extents {
 		if q.first > next {

@@ -525,10 +525,15 @@ func twoFaults(dir string, seed int) []string {
 }
 
 func TestTwoFaults(t *testing.T) {
+	// Of each kind that once went wrong, one: batches after zeros in a file that has another one's name, a base offset
+	// that says what the batch before says, a hole before all segments in use.
+	seeds := []int{1873, 2488, 2733, 3658}
 	for seed := range mutations {
-		if !fixture.Sampled(seed, 6) {
-			continue
+		if fixture.Sampled(seed, 6) {
+			seeds = append(seeds, seed)
 		}
+	}
+	for _, seed := range seeds {
 		base := bases[seed%len(bases)]
 		dir := fixture.Dir(t, base)
 		done := twoFaults(dir, seed)

@@ -93,6 +93,7 @@ type scanner struct {
 	open   bool
 	next   int64 // after the last batch, before which nothing should come
 	prev   int64 // after the batch before that
+	exact  bool  // the last batch begins where it should
 	// back is what next was before the only batch of the present piece, which lies below; -1 if that is not so.
 	back int64
 	// held is the last batch, if its checksum is wrong, until it is known whether its length leads to an intact one.
@@ -242,6 +243,11 @@ func (s *scanner) place(p piece) {
 		s.add(p)
 	case p.first >= s.next:
 		s.add(p)
+	case s.open && s.exact && p.first >= s.prev:
+		// The batch before goes on exactly where it should: this one is out of place.
+		p.suspect = true
+		s.close()
+		s.pieces = append(s.pieces, p)
 	case s.open && p.first >= s.prev:
 		// The batch before ends after where this one begins: that one is out of place, or its end is wrong.
 		s.oddBefore(s.prev)
@@ -277,6 +283,7 @@ func (s *scanner) add(p piece) {
 	if s.open && (gap || p.from != s.run.to || p.way != asIs || s.run.way != asIs) {
 		s.close()
 	}
+	s.exact = p.first == s.next
 	s.prev, s.next = s.next, p.last+1
 	if !s.open {
 		s.run, s.before, s.open = p, piece{}, true
