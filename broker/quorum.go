@@ -31,6 +31,9 @@ func (b *Start) readQuorumState(p *logdir.Partition) {
 	b.Voters = len(q.Voters)
 }
 
+// metadataTopicID is Uuid.METADATA_TOPIC_ID.
+var metadataTopicID = format.UUID{15: 1}
+
 // forEver is what comes of a controller without a quorum that it can be part of.
 const forEver = ": the node waits for its quorum for ever, and the broker never finishes starting"
 

@@ -196,6 +196,10 @@ func (b *Start) loadQuorum(d *DirStart) error {
 		return fmt.Errorf("%s: %w", p.Display, b.Metadata.Err)
 	}
 	b.readQuorumState(p)
+	if id, has, err := topicID(p); err == nil && has && id != metadataTopicID {
+		b.stop(p.Display+"/"+format.KindPartitionMetadata.Info().Name, fmt.Sprintf("the topic id is %s, and that of the "+
+			"metadata log is always %s", id, metadataTopicID))
+	}
 	if f := b.Metadata.Failure; f != nil {
 		b.stop(p.Display, f.Error())
 		return nil

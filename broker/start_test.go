@@ -173,6 +173,12 @@ var whatKeeps = []struct {
 			`"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}`)
 	}, ""},
 	{"no quorum-state", func(t *testing.T, root string) { remove(t, root, metadataDir+"quorum-state") }, ""},
+	{"another topic id of the metadata log", func(t *testing.T, root string) {
+		write(t, root, metadataDir+"partition.metadata", "version: 0\ntopic_id: GLfbzf27QQSOtF52pyN9YQ\n")
+	}, "partition.metadata: the topic id is GLfbzf27QQSOtF52pyN9YQ"},
+	{"a metadata log without a topic id", func(t *testing.T, root string) {
+		remove(t, root, metadataDir+"partition.metadata")
+	}, ""},
 	{"a node that the cluster does not have", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=7\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
 	}, "node.id is 7, and 1 in"},

@@ -316,6 +316,12 @@ func lackOfProperties(l *logDir) {
 	l.found(f)
 }
 
+// keptFromStarting reports whether the meta.properties of one of two log directories keeps a broker from starting.
+func (o *operands) keptFromStarting(a, b *dirState) bool {
+	start, _ := o.driver.start(b.LogDir)
+	return start != nil && (start.StopsAt(propertiesOf(a.LogDir)) || start.StopsAt(propertiesOf(b.LogDir)))
+}
+
 func propertiesOf(dir *logdir.LogDir) string {
 	return dir.Display + "/" + format.KindMetaProperties.Info().Name
 }
@@ -357,7 +363,9 @@ func comparePair(o *operands, a, b *dirState) bool {
 	switch {
 	case a.Meta.HasDirectoryID && b.Meta.HasDirectoryID && a.Meta.DirectoryID == b.Meta.DirectoryID:
 		at("directory.id")
-		f.Code = "directory-id-twice"
+		if f.Code = "directory-id-twice"; !o.keptFromStarting(a, b) {
+			f.Severity = Warning // the one is a copy of the other, it seems
+		}
 		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does "+
 			"not start", a.LogDir.Display,
 			a.Meta.DirectoryID)
@@ -377,8 +385,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 			at("broker.id")
 		}
 		f.Code = "node-id-differs"
-		if start, _ := o.driver.start(b.LogDir); start != nil && (start.StopsAt(propertiesOf(a.LogDir)) ||
-			start.StopsAt(propertiesOf(b.LogDir))) {
+		if o.keptFromStarting(a, b) {
 			f.Severity = Damage
 		}
 		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",
