@@ -118,6 +118,7 @@ func runVerify(ctx context.Context, env *Env, o *verifyOptions, args []string) e
 	if err != nil {
 		return err
 	}
+	o.operands.Skim = verify.Skim(opts)
 	set, err := o.operands.open(args, &o.work)
 	if err != nil {
 		return err

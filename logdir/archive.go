@@ -3,7 +3,7 @@ package logdir
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +19,13 @@ import (
 	"kseg/format"
 )
 
-// archive is a tar file whose members are read where they lie in it, as if it were a directory with its name. One that
-// comes compressed or on stdin is first brought into a temporary file without a name, for which $TMPDIR needs the room.
+// archive is a tar file whose members are read where they lie in it, as if it were a directory with its name. What is
+// needed of one that comes compressed or on stdin is kept in a temporary file without a name, in $TMPDIR.
 type archive struct {
 	root    string // the operand
-	file    *os.File
+	tape    *tape
+	spool   spool
+	skim    func() func([]byte) []byte
 	members map[string]*member // by their paths below root, cleaned; "." is the root
 	passed  []error            // why members were passed over, at most mostPassed
 }
@@ -33,8 +35,8 @@ const (
 	mostPassed = 20
 	// deepest bounds the directories above a member: each has its own entry here.
 	deepest = 64
-	// mostUnfolded bounds what a sparse member claims to be: no file of Kafka's is as long.
-	mostUnfolded = 4 << 30
+	// mostSparse bounds what a sparse member claims to be: no file of Kafka's is as long.
+	mostSparse = 4 << 30
 )
 
 // pass notes that a member is passed over.
@@ -49,10 +51,11 @@ type member struct {
 	name    string
 	mode    fs.FileMode
 	mod     time.Time
-	origin  int64 // where its bytes begin in the archive, or in spool
+	file    *os.File // the archive, or the spool
+	origin  int64    // where its bytes begin in file
 	size    int64
-	spool   *os.File // has the bytes of a sparse member, whose bytes in the archive are not in one piece
-	number  uint64   // tells it from the others
+	pieces  int64  // the bytes in file, if those are pieces of it; else 0
+	number  uint64 // tells it from the others
 	entries []fs.DirEntry
 }
 
@@ -101,7 +104,7 @@ func looksLikeTar(head []byte) bool {
 
 // openArchive opens the archive at a path, or the one that comes from stdin, and makes its members known under root.
 // It is nil if the bytes are no archive, compressed or not.
-func openArchive(root string, file *os.File) (*archive, error) {
+func openArchive(root string, file *os.File, skim func() func([]byte) []byte) (*archive, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -109,43 +112,31 @@ func openArchive(root string, file *os.File) (*archive, error) {
 	in := bufio.NewReaderSize(file, 1<<16)
 	head, _ := in.Peek(headBytes) // what cannot be read shows itself again
 	plain, compressed, err := format.PlainStream(head, in)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil
-	case compressed:
+	}
+	if compressed {
 		in = bufio.NewReaderSize(plain, 1<<16)
 		head, err = in.Peek(headBytes)
 		if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("it is compressed, and cannot be decompressed: %w", err)
 		}
-		if !looksLikeTar(head) {
-			return nil, nil
-		}
-	case !looksLikeTar(head):
+	}
+	if !looksLikeTar(head) {
 		return nil, nil
-	case info.Mode().IsRegular():
-		return listArchive(root, file)
 	}
-	spool, err := unnamedFile()
-	if err != nil {
-		return nil, fmt.Errorf("an archive that is compressed or on stdin is first brought into a temporary file, and there "+
-			"can be none in %s (%w): set TMPDIR to a directory with room for it", os.TempDir(), bareError(err))
+	a := &archive{root: root, tape: &tape{in: in}, skim: skim, members: map[string]*member{}}
+	if !compressed && info.Mode().IsRegular() {
+		a.tape = &tape{file: file, size: info.Size()}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
 	}
-	_, copyErr := io.Copy(spool, in)
-	a, err := listArchive(root, spool)
-	if copyErr != nil {
-		err = fmt.Errorf("its content, which is brought into %s, cannot be read or written to its end: %w", os.TempDir(),
-			bareError(copyErr))
-	}
-	return a, err
+	return a, a.list()
 }
 
-// listArchive finds the members, without reading what they hold.
-func listArchive(root string, file *os.File) (*archive, error) {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	a := &archive{root: root, file: file, members: map[string]*member{}}
+// list finds the members. Of a file it reads only the headers.
+func (a *archive) list() error {
 	a.dir(".")
 	err := a.readMembers()
 	for name, m := range a.members {
@@ -157,90 +148,57 @@ func listArchive(root string, file *os.File) (*archive, error) {
 	for _, m := range a.members {
 		slices.SortFunc(m.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	}
-	return a, err
+	return cmp.Or(err, a.spool.flush())
 }
 
 // readMembers takes up all members. The error says where the archive is cut off.
 func (a *archive) readMembers() error {
-	info, err := a.file.Stat()
-	if err != nil {
-		return err
-	}
-	for begin := int64(0); ; {
-		if _, err := a.file.Seek(begin, io.SeekStart); err != nil {
+	for {
+		if err := a.readUntilMark(); err != nil {
 			return err
 		}
-		end, err := a.readUntilMark(info.Size())
-		if err != nil {
-			return err
-		}
-		next, head, err := a.afterZeros(end)
-		switch {
-		case err != nil || next >= info.Size():
+		switch head, err := a.tape.skipZeros(); {
+		case err != nil || head == nil:
 			return err
 		case !looksLikeTar(head):
-			return fmt.Errorf("from byte %d on, after its end mark, something follows that is no member of an archive", next)
+			return fmt.Errorf("from byte %d on, after its end mark, something follows that is no member of an archive",
+				a.tape.at())
 		}
-		begin = next // archives that were put together, as tar --ignore-zeros reads them
+		// Archives were put together: they are read as tar --ignore-zeros does.
 	}
 }
 
-// afterZeros is where the first block stands, from the end of a member on, that is not all zeros, and that block.
-func (a *archive) afterZeros(end int64) (at int64, head []byte, err error) {
-	buf, zeros := make([]byte, 128*tarBlock), make([]byte, tarBlock)
-	for at = end; ; at += int64(len(buf)) {
-		n, err := a.file.ReadAt(buf, at)
-		for i := 0; i < n; i += tarBlock {
-			if head := buf[i:min(i+tarBlock, n)]; !bytes.Equal(head, zeros[:len(head)]) {
-				return at + int64(i), head, nil
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return at + int64(n), nil, nil
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-	}
-}
-
-// readUntilMark takes up the members that stand before the next end mark, and returns where the last one ends.
-func (a *archive) readUntilMark(size int64) (end int64, err error) {
-	if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
-		return 0, err
-	}
-	for r := tar.NewReader(a.file); ; {
+// readUntilMark takes up the members that stand before the next end mark.
+func (a *archive) readUntilMark() error {
+	end := a.tape.at()
+	for r := tar.NewReader(a.tape.reader()); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return 0, fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members)-1, err)
+			return fmt.Errorf("the archive is cut off or damaged after %d members: %w", len(a.members)-1, bareError(err))
 		}
-		if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
-			return 0, err
-		}
+		end = a.tape.at()
 		sparse := isSparse(h)
 		if !sparse && h.Typeflag == tar.TypeReg {
 			end += h.Size
 		}
-		if end > size {
-			return 0, fmt.Errorf("the archive is cut off in its member %q", h.Name)
+		if a.tape.file != nil && end > a.tape.size {
+			return fmt.Errorf("the archive is cut off in its member %q", h.Name)
 		}
 		if err := a.add(h, r); err != nil {
-			return 0, fmt.Errorf("member %q: %w", h.Name, err)
+			return fmt.Errorf("member %q: %w", h.Name, bareError(err))
 		}
 		if sparse {
-			if end, err = a.file.Seek(0, io.SeekCurrent); err != nil {
-				return 0, err
-			}
+			end = a.tape.at()
 		}
 	}
-	if end = (end + tarBlock - 1) / tarBlock * tarBlock; size < end+2*tarBlock {
-		return 0, fmt.Errorf("the archive ends without its end mark, after %d members: it was cut off, or is still written",
+	if a.tape.at() < (end+tarBlock-1)/tarBlock*tarBlock+2*tarBlock {
+		return fmt.Errorf("the archive ends without its end mark, after %d members: it was cut off, or is still written",
 			len(a.members)-1)
 	}
-	return end, nil
+	return nil
 }
 
 // add takes a member up: a later one of the same name replaces an earlier.
@@ -274,27 +232,41 @@ func (a *archive) add(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	m := &member{name: path.Base(name), mode: 0o444, mod: h.ModTime, size: h.Size, number: uint64(len(a.members)) + 1}
-	if linked != nil {
+	switch {
+	case linked != nil:
 		*m = *linked
 		m.name = path.Base(name)
+	case a.tape.file != nil && !isSparse(h):
+		m.file, m.origin = a.tape.file, a.tape.at()
+	default:
+		kept := h.Size
+		if !kafkaName(m.name) {
+			kept = min(kept, headBytes) // nothing asks for more
+		}
+		if err := a.spool.take(m, r, kept, a.skimmer(name)); err != nil {
+			return err
+		}
 	}
 	a.members[name] = m
-	if linked != nil {
+	return nil
+}
+
+// skimmer is what cuts the batches of a member short, nil if all of it is needed.
+func (a *archive) skimmer(name string) func([]byte) []byte {
+	dir, partition := format.ParsePartitionDir(path.Base(path.Dir(name)))
+	file := format.ParseFileName(path.Base(name))
+	if a.tape.file != nil || !partition || strings.HasPrefix(dir.Topic, "__") || file.Kind != format.KindLog ||
+		file.Leftover() || a.skim == nil {
 		return nil
 	}
-	if isSparse(h) {
-		return m.unfold(r)
-	}
-	origin, err := a.file.Seek(0, io.SeekCurrent)
-	m.origin = origin
-	return err
+	return a.skim()
 }
 
 // content is the member that a hard link is another name of; why says why what is no directory has no bytes to read.
 func (a *archive) content(h *tar.Header) (linked *member, why string) {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
-		if isSparse(h) && h.Size > mostUnfolded {
+		if isSparse(h) && h.Size > mostSparse {
 			return nil, fmt.Sprintf("it claims %d bytes, most of them holes; no file of Kafka's is as long", h.Size)
 		}
 		return nil, ""
@@ -327,29 +299,6 @@ func isSparse(h *tar.Header) bool {
 		}
 	}
 	return false
-}
-
-// unfold brings a sparse member into a temporary file, which leaves out the zeros as well.
-func (m *member) unfold(r io.Reader) error {
-	spool, err := unnamedFile()
-	if err != nil {
-		return err
-	}
-	m.spool = spool
-	buf, zeros := make([]byte, 1<<16), make([]byte, 1<<16)
-	for pos := int64(0); pos < m.size; {
-		n, err := io.ReadFull(r, buf[:min(int64(len(buf)), m.size-pos)])
-		if !bytes.Equal(buf[:n], zeros[:n]) {
-			if _, err := spool.WriteAt(buf[:n], pos); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-		pos += int64(n)
-	}
-	return spool.Truncate(m.size)
 }
 
 // dir makes a directory and those above it, if they are not there. It is false where a file lies on the way.
@@ -424,7 +373,7 @@ func (o *opener) archive(arg string) ([]string, error) {
 		}
 		file = opened.File
 	}
-	a, err := openArchive(arg, file)
+	a, err := openArchive(arg, file, o.opts.Skim)
 	if a == nil {
 		file.Close()
 		if err == nil && arg == Stdin {

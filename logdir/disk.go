@@ -80,7 +80,8 @@ func readDir(path string) (entries []fs.DirEntry, err error) {
 	return os.ReadDir(path)
 }
 
-// handle is a file that was opened for reading: one on disk, or a member of an archive, which is a part of one.
+// handle is a file that was opened for reading: one on disk, or a member of an archive, which is a part of one or was
+// put together from pieces.
 type handle struct {
 	*os.File
 	member *member // nil for a file on disk
@@ -96,7 +97,7 @@ func (f *handle) Stat() (fs.FileInfo, error) {
 
 // ReadAt reads from the file or the member.
 func (f *handle) ReadAt(b []byte, pos int64) (int, error) {
-	if f.member != nil {
+	if !f.whole() {
 		return io.NewSectionReader(f.File, f.member.origin, f.member.size).ReadAt(b, pos)
 	}
 	return f.File.ReadAt(b, pos)
@@ -104,7 +105,7 @@ func (f *handle) ReadAt(b []byte, pos int64) (int, error) {
 
 // Close closes a file on disk; an archive stays open.
 func (f *handle) Close() error {
-	if f.member != nil {
+	if !f.whole() {
 		return nil
 	}
 	return f.File.Close()
@@ -112,27 +113,28 @@ func (f *handle) Close() error {
 
 // origin is where the bytes begin in the file on disk.
 func (f *handle) origin() int64 {
-	if f.member != nil {
+	if !f.whole() {
 		return f.member.origin
 	}
 	return 0
 }
 
 // whole reports whether the bytes are a whole file on disk, which may have holes.
-func (f *handle) whole() bool { return f.member == nil || f.member.spool != nil }
+func (f *handle) whole() bool { return f.member == nil || f.member.pieces > 0 }
 
 func openAt(path string) (*handle, error) {
 	if err := refused("open", path, 0); err != nil {
 		return nil, err
 	}
-	if a, m, ok := archived(path); ok {
+	if _, m, ok := archived(path); ok {
 		switch {
 		case m == nil || m.mode.IsDir():
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-		case m.spool != nil:
-			return &handle{m.spool, m}, nil
+		case m.pieces > 0:
+			file, err := m.assemble()
+			return &handle{file, m}, err
 		}
-		return &handle{a.file, m}, nil
+		return &handle{m.file, m}, nil
 	}
 	file, err := openDisk(path)
 	if err != nil {

@@ -28,6 +28,10 @@ type Options struct {
 	BaseOffset *int64
 	// Gentle, if not nil, bounds how the files are read.
 	Gentle *Gentle
+	// Skim gives, for each log of a partition in an archive that is read as a stream, those of internal topics aside, what
+	// is called with each batch, in order, and returns what is kept of it: bytes for its front; the rest is read as zeros
+	// later. It may overwrite the batch. nil: all is kept.
+	Skim func() func(batch []byte) []byte
 	// Unlisted leaves the partitions of log directories without their files, until Partition.List is called: for tens of
 	// thousands of partitions, of which each is looked at once.
 	Unlisted bool

@@ -102,10 +102,12 @@ type FileSystem struct {
 	ReadOnly   bool
 }
 
-// FileSystemOf asks for the room where dir lies.
+// FileSystemOf asks for the room where dir lies; none is known of what comes on stdin.
 func FileSystemOf(dir string) (FileSystem, error) {
 	if a, _, ok := archived(dir); ok {
-		dir = a.root
+		if dir = a.root; dir == Stdin {
+			return FileSystem{}, nil
+		}
 	}
 	s, err := room(dir)
 	if err != nil {

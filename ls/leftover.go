@@ -75,7 +75,7 @@ type Dir struct {
 func (l *Lister) OpenDir(dir *logdir.LogDir) *Dir {
 	d := &Dir{LogDir: dir}
 	room, err := logdir.FileSystemOf(dir.Path)
-	if d.Room, d.RoomKnown = room, err == nil; err != nil {
+	if d.Room, d.RoomKnown = room, room.Size > 0; err != nil {
 		d.Problems = append(d.Problems, logdir.Problem{Display: dir.Display, Err: err})
 	}
 	if dir.Narrowed {

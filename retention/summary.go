@@ -223,7 +223,7 @@ func Disks(set *logdir.Set) (disks []Disk, problems []logdir.Problem) {
 		if d.Room, err = logdir.FileSystemOf(dir.Path); err != nil {
 			problems = append(problems, logdir.Problem{Display: dir.Display, Err: err})
 		}
-		d.RoomKnown = err == nil
+		d.RoomKnown = d.Room.Size > 0
 		disks = append(disks, d)
 	}
 	return disks, problems

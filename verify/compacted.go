@@ -33,10 +33,10 @@ func (p *partition) perhapsCompacted(offset int64) bool {
 	return !p.repeat.found || p.repeat.offset >= offset
 }
 
-// repeat is the first record that has no key, or one that a record before it has too.
+// repeat is the first batch with a record that has no key, or one that a record before it has too.
 type repeat struct {
 	found  bool
-	offset int64
+	offset int64 // of the batch
 }
 
 // mostKeys bounds how many keys are looked at for one that comes twice.
@@ -44,11 +44,46 @@ const mostKeys = 1 << 20
 
 var errEnough = errors.New("enough")
 
-// firstRepeat looks for the first record that the log cleaner does not leave where it was.
-func (p *partition) firstRepeat() repeat {
-	seed, seen := maphash.MakeSeed(), map[uint64]bool{}
-	var out repeat
-	defer p.reader.Release()
+// keysSeen looks for a record that the log cleaner does not leave where it was.
+type keysSeen struct {
+	reader *format.RecordReader
+	hashes map[uint64]bool
+	found  bool
+}
+
+var keySeed = maphash.MakeSeed()
+
+// batch takes the keys of a batch, up to the first that decides, and returns their hashes, 0 for a record without one.
+func (k *keysSeen) batch(b *format.Batch) (hashes []uint64) {
+	if isSkimmed(b) {
+		for _, hash := range skimmedKeys(b) {
+			k.key(hash)
+		}
+		return nil
+	}
+	defer k.reader.Release()
+	var rec format.Record
+	for k.reader.Reset(b); !k.enough() && k.reader.Next(&rec); {
+		hash := uint64(0)
+		if rec.Key != nil {
+			hash = max(1, maphash.Bytes(keySeed, rec.Key))
+		}
+		k.key(hash)
+		hashes = append(hashes, hash)
+	}
+	return hashes
+}
+
+func (k *keysSeen) key(hash uint64) {
+	k.found = k.found || hash == 0 || k.hashes[hash]
+	k.hashes[hash] = true
+}
+
+func (k *keysSeen) enough() bool { return k.found || len(k.hashes) >= mostKeys }
+
+// firstRepeat looks for the first batch with a record that the log cleaner does not leave where it was.
+func (p *partition) firstRepeat() (out repeat) {
+	keys := keysSeen{reader: p.reader, hashes: map[uint64]bool{}}
 	for _, seg := range p.segments {
 		err := seg.log.View(func(data []byte) error {
 			for scan := format.NewScanner(data, 0, seg.base); scan.Next(); {
@@ -56,16 +91,9 @@ func (p *partition) firstRepeat() repeat {
 				if b == nil || b.Control() || !b.Valid() {
 					continue
 				}
-				var rec format.Record
-				for p.reader.Reset(b); p.reader.Next(&rec); {
-					sum := maphash.Bytes(seed, rec.Key)
-					if rec.Key == nil || seen[sum] {
-						out = repeat{true, rec.Offset}
-						return errEnough
-					}
-					if seen[sum] = true; len(seen) == mostKeys {
-						return errEnough
-					}
+				if keys.batch(b); keys.enough() {
+					out = repeat{keys.found, b.BaseOffset}
+					return errEnough
 				}
 			}
 			return nil

@@ -88,7 +88,7 @@ func (w *worker) look(r *walk.Run[looked]) error {
 // single runs the checks that look at one batch by itself.
 func (w *worker) single(l *looked, b *format.Batch) {
 	w.pass.batch, w.pass.run, w.pass.records = b, l, nil
-	if w.records {
+	if w.records && !isSkimmed(b) {
 		l.took.during(w.opts.Clock, "records", func() { w.readRecords(b) })
 	}
 	for _, check := range w.checks {
