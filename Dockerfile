@@ -9,7 +9,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X kseg/cmd.version=${VERSI
 
 FROM scratch
 COPY --from=build /kseg /kseg
-# Archives that are compressed or on stdin are unpacked here; mount something larger for large ones.
+# What is needed of archives that are compressed or on stdin is kept here; mount something larger for large ones.
 COPY --from=build --chown=65532:65532 /empty /tmp
 # Not root: mount log directories that this user can read, or run with --user.
 USER 65532:65532

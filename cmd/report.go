@@ -44,7 +44,12 @@ verdict and one exit code, in any form that verify has. - is stdin.
 
 A report that ends early, and a shard of which there is no report, make the verdict incomplete (exit code 3): what they
 would have found is not known.`,
-		Args: needPaths,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf("no FILE given: name what kseg verify -o json wrote")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return runReport(env, &o, args) },
 	}
 	o.AddFlags(c.Flags())

@@ -51,6 +51,9 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if verb := verbFor(args[0]); verb != "" {
 		return usageErrorf("%s is a PATH, and the command is missing; did you mean \"kseg %s %s\"?", args[0], verb, args[0])
 	}
+	if strings.ContainsAny(args[0], `/\.`) {
+		return usageErrorf("the command is missing; it comes first, as in \"kseg verify %s\"", args[0])
+	}
 	return usageErrorf("there is no command %q; the commands are %s", args[0], strings.Join(names, ", "))
 }
 
@@ -75,7 +78,8 @@ var otherCommands = map[string]string{"check": "verify", "fsck": "verify", "vali
 	"offsets": "groups", "consumers": "groups", "lag": "groups", "transactions": "txn", "producers": "txn",
 	"simulate": "predict", "plan": "predict", "start": "predict", "cluster": "metadata", "configs": "metadata",
 	"image": "metadata", "cleaner": "compaction", "compact": "compaction", "inspect": "explain", "show": "explain",
-	"describe": "explain", "hexdump": "explain", "merge": "report", "delete": "retention", "expire": "retention"}
+	"describe": "explain", "hexdump": "explain", "merge": "report", "clean": "compaction",
+	"truncate": "predict", "consumer-groups": "groups", "junit": "report", "delete": "retention", "expire": "retention"}
 
 // otherNames are what users of other tools call a flag.
 var otherNames = map[string]string{"grep": "match", "filter": "match", "regex": "match", "search": "match",
@@ -159,6 +163,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedName() == "v":
+		return usageErrorf("there is no flag -v; did you mean --version?")
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return usageErrorf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
@@ -173,7 +179,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bad):
 		return usageErrorf("--%s: %w", bad.GetFlag().Name, numberError(bad))
 	case errors.As(err, &missing):
-		return usageErrorf("--%s needs a value: %s", missing.GetFlag().Name, missing.GetFlag().Value.Type())
+		value, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return usageErrorf("--%s needs a value: %s", missing.GetFlag().Name, value)
 	}
 	return &usageError{err}
 }

@@ -94,7 +94,7 @@ func span(from, to int64) string {
 func (r *Report) appendRound(dst []byte, theme render.Theme, width int) []byte {
 	round := r.Round
 	table := render.NewColumns("rrrrrrrrrl").Fit(theme, 1, 7, 6, 8)
-	table.Row("segment", "size", "records", "kept", "superseded", "tombstones", "aborted", "markers", "no key", "becomes")
+	table.Head("segment", "size", "records", "kept", "superseded", "tombstones", "aborted", "markers", "no key", "becomes")
 	for i := range round.Segments {
 		s := &round.Segments[i]
 		becomes := "part of " + strconv.FormatInt(s.Into, 10)
@@ -189,7 +189,7 @@ func gets(n int64) string {
 func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Payload) []byte {
 	if r.Life != nil {
 		table := render.NewColumns("rlrw").Fit(theme, render.Below, 1)
-		table.Row("offset", "time", "value", "what becomes of it")
+		table.Head("offset", "time", "value", "what becomes of it")
 		for i := range r.Life {
 			k := &r.Life[i]
 			value := "tombstone"
@@ -210,7 +210,7 @@ func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Paylo
 		return dst
 	}
 	table := render.NewColumns("rrrrln").Fit(theme, 2, 1)
-	table.Row("records", "bytes", "first", "last", "", "key")
+	table.Head("records", "bytes", "first", "last", "", "key")
 	for i := range r.Census.Top {
 		k := &r.Census.Top[i]
 		last := ""
@@ -262,7 +262,7 @@ func sourceOf(s state.Setting) string {
 // AppendSummary appends a line a partition, those first that a cleaner takes first.
 func AppendSummary(dst []byte, reports []*Report, theme render.Theme, width int) []byte {
 	table := render.NewColumns("rnrrrrrw").Fit(theme, 3, 5, render.Below, 6, 4)
-	table.Row("", "partition", "dirty", "clean", "to clean", "cleaned to", "end", "what a cleaner does")
+	table.Head("", "partition", "dirty", "clean", "to clean", "cleaned to", "end", "what a cleaner does")
 	for _, r := range reports {
 		table.Row(r.summaryCells(theme)...)
 	}

@@ -150,7 +150,7 @@ func WriteReplay(out io.Writer, theme render.Theme, name string, r *Replay) erro
 	for _, c := range codecs {
 		head = append(head, theme.Dim(c.String()))
 	}
-	columns.Row(head...)
+	columns.Head(head...)
 	for i := 0; i < len(r.Cells); i += len(codecs) {
 		row := []string{render.Count(r.Cells[i].BatchSize), render.Count(r.Cells[i].Count)}
 		for _, c := range r.Cells[i : i+len(codecs)] {

@@ -120,7 +120,7 @@ func head(table *render.Columns, theme render.Theme, names ...string) {
 	for i, name := range names {
 		names[i] = theme.Dim(name)
 	}
-	table.Row(names...)
+	table.Head(names...)
 }
 
 func unsureText(unsure bool, theme render.Theme) string {

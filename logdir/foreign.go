@@ -70,6 +70,9 @@ func (o *opener) classifyFile(f *File) error {
 			Next: fmt.Sprintf("add --base-offset N to read it as one (its first batch says %d)", base)}
 	}
 	looks := looksByContent(head)
+	if strings.HasSuffix(f.Name.Raw, ".properties") {
+		return &ForeignError{Display: f.Display, Looks: looks, Next: "--broker-config takes a server.properties"}
+	}
 	if carved && looks == "" {
 		return nil // damage at the start of a carved segment is for the reader to report
 	}
@@ -183,7 +186,7 @@ func foreignDir(arg string, entries []fs.DirEntry) error {
 	}
 	switch {
 	case len(names) == 0:
-		e.Looks, e.Empty = "an empty directory", true
+		e.Looks, e.Empty, e.Next = "an empty directory", true, "is its volume mounted?"
 	case len(hosts) > 0:
 		e.Looks = "a directory that holds log directories"
 		e.Next = "name those: " + joinNames(hosts)

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"kseg/format"
@@ -305,6 +306,10 @@ func statError(arg string, err error) error {
 		return errors.New("an empty path leads nowhere; is a variable unset?")
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w; run as the broker's user, or on a copy", arg, bareError(err))
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
+		return fmt.Errorf("%s: %w: nothing matches the pattern; --topic takes one, too", arg, bareError(err))
+	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, `/\.`):
+		return fmt.Errorf("%s: %w; give its place on disk, or the log directory and --topic", arg, bareError(err))
 	}
 	return fmt.Errorf("%s: %w", arg, bareError(err))
 }

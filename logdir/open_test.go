@@ -328,13 +328,13 @@ func TestForeignOperandsAreNamed(t *testing.T) {
 			"segment of Redpanda, whose format is another one",
 		write("carved.bin", batchHead): "carved.bin: not a file or directory of Kafka's; it looks like a segment by its " +
 			"first bytes, though not by its name; add --base-offset N to read it as one (its first batch says 7)",
-		"empty": "empty: not a file or directory of Kafka's; it looks like an empty directory",
+		"empty": "empty: not a file or directory of Kafka's; it looks like an empty directory; is its volume mounted?",
 		"redpanda": "redpanda: not a file or directory of Kafka's; it looks like a directory of Redpanda's, whose format " +
 			"is another one",
 		"host": "host: not a file or directory of Kafka's; it looks like a directory that holds log directories; name " +
 			"those: host/data1 host/data2",
 		"photos":  "photos: not a file or directory of Kafka's; it looks like a directory of other things: a.jpg b.jpg",
-		"missing": "missing: no such file or directory",
+		"missing": "missing: no such file or directory; give its place on disk, or the log directory and --topic",
 		"":        "an empty path leads nowhere; is a variable unset?",
 	} {
 		t.Chdir(root)

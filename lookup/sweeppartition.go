@@ -250,7 +250,7 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 	for _, c := range SweepColumns[1:] {
 		header = append(header, st.Theme.Strong(c.Name))
 	}
-	table.Row(header...)
+	table.Head(header...)
 	for _, row := range s.rows(st.Theme) {
 		table.Row(row...)
 	}

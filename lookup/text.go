@@ -286,7 +286,7 @@ func (r *Result) appendRecords(dst []byte, st Style) []byte {
 	}
 	dst = append(dst, '\n')
 	rows := render.NewColumns("rlnnl").Fit(st.Theme, 1)
-	rows.Row("offset", "timestamp", "key", "value", "")
+	rows.Head("offset", "timestamp", "key", "value", "")
 	for _, rec := range r.Batch.List {
 		cell := func(b []byte) string {
 			if b == nil {

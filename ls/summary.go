@@ -141,7 +141,7 @@ func (s *Summary) appendDirs(dst []byte, st Style) []byte {
 	}
 	dst = append(dst, '\n')
 	columns := render.NewColumns("nrrrrwl").Fit(st.Theme, 6, 2, 1)
-	columns.Row(strongAll(st, "log directory", "partitions", "segments", "size", "on disk", "free", "inodes free")...)
+	columns.Head(strongAll(st, "log directory", "partitions", "segments", "size", "on disk", "free", "inodes free")...)
 	for _, d := range s.Dirs {
 		free, inodes := "", ""
 		if d.RoomKnown {

@@ -144,7 +144,7 @@ func (r *Report) appendSection(dst []byte, s section, title string, list []state
 	for _, column := range s.columns {
 		head = append(head, theme.Dim(heading(column)))
 	}
-	table.Row(append(head, theme.Dim("record"), theme.Dim("time"))...)
+	table.Head(append(head, theme.Dim("record"), theme.Dim("time"))...)
 	for _, t := range list {
 		var cells []string
 		for _, column := range s.columns {

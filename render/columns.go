@@ -30,6 +30,9 @@ type Columns struct {
 	drop    []int // columns that may go, the first ones first
 	dropped []bool
 	below   bool // the words of the last column stand below their row
+	theme   Theme
+	head    []string // the names of the columns
+	told    int      // of how many columns that are left out a line was written
 }
 
 // NewColumns takes a letter for each column: l for what stands to the left, r to the right; n is a name, to the left,
@@ -40,7 +43,7 @@ func NewColumns(letters string) *Columns { return &Columns{letters: letters} }
 // go on in lines below, and then the columns of these indexes are left out, the first ones first. Numbers are never
 // cut.
 func (c *Columns) Fit(theme Theme, drop ...int) *Columns {
-	c.width, c.drop = theme.Width, drop
+	c.width, c.drop, c.theme = theme.Width, drop, theme
 	return c
 }
 
@@ -73,8 +76,14 @@ func HeadedColumns(theme Theme, columns []Column, least ...string) *Columns {
 		}
 	}
 	table := NewColumns(string(letters)).Fit(theme, drop...)
-	table.Row(names...)
-	return table
+	return table.Head(names...)
+}
+
+// Head adds the row with the names of the columns. Those that are left out are named under the table.
+func (c *Columns) Head(names ...string) *Columns {
+	c.head = names
+	c.Row(names...)
+	return c
 }
 
 // Row adds a row of cells; they may be coloured, and text that comes from files must be escaped (Escaped).
@@ -108,6 +117,24 @@ func (c *Columns) Append(dst []byte, indent string) []byte {
 		}
 	}
 	c.rows = c.rows[:0]
+	return c.appendLeftOut(dst, indent)
+}
+
+// appendLeftOut names the columns that are left out, once.
+func (c *Columns) appendLeftOut(dst []byte, indent string) []byte {
+	var names []string
+	for i, name := range c.head {
+		if _, core, _ := unpainted(name); i < len(c.dropped) && c.dropped[i] && core != "" {
+			names = append(names, core)
+		}
+	}
+	if len(names) == c.told {
+		return dst
+	}
+	c.told = len(names)
+	for _, line := range Wrap("not shown, for want of width: "+strings.Join(names, ", "), c.width-Width(indent)) {
+		dst = append(append(append(dst, indent...), c.theme.Dim(line)...), '\n')
+	}
 	return dst
 }
 

@@ -131,7 +131,7 @@ func (s *Summary) sorted() []*topicSum {
 // AppendText appends a line a topic, the sum of all, what retention has no hand in, and how full the disks are.
 func (s *Summary) AppendText(dst []byte, theme render.Theme, disks []Disk, width int) []byte {
 	table := render.NewColumns("nrrrrllw").Fit(theme, 2, render.Below, 1, 6)
-	table.Row("topic", "partitions", "segments", "size", "deletable now", "next", "keeps", "why")
+	table.Head("topic", "partitions", "segments", "size", "deletable now", "next", "keeps", "why")
 	sum := topicSum{}
 	for _, t := range s.sorted() {
 		next := "-"

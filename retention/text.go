@@ -16,7 +16,7 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	dst = render.AppendParts(dst, r.header(), width)
 	dst = append(dst, '\n')
 	table := render.NewColumns("rrllrlw").Fit(theme, 3, render.Below, 4)
-	table.Row("segment", "size", "newest record", "from", "age", "verdict", "why")
+	table.Head("segment", "size", "newest record", "from", "age", "verdict", "why")
 	for i, s := range r.Segments {
 		if r.shown(s) {
 			table.Row(r.cells(i, theme)...)

@@ -81,7 +81,7 @@ func (j *Judge) AppendIDsText(dst []byte, theme render.Theme) []byte {
 	for _, c := range IDColumns() {
 		names = append(names, c.Name)
 	}
-	table.Row(names...)
+	table.Head(names...)
 	for _, row := range rows {
 		table.Row(row...)
 	}
