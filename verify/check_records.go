@@ -169,7 +169,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 	if b.TimestampType() == format.CreateTime && f.maxTimestamp != b.MaxTimestamp {
 		p.found(Finding{Code: "batch-max-timestamp", Place: p.place(),
 			Message: fmt.Sprintf("the header says that the largest timestamp is %s, but that of the records is %s; lookups by "+
-				"time and retention go by the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
+				"time and retention use the header", instant(b.MaxTimestamp), instant(f.maxTimestamp)),
 			Evidence: []Evidence{{"max timestamp", itoa(f.maxTimestamp), itoa(b.MaxTimestamp)}}})
 		return
 	}
