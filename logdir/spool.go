@@ -49,9 +49,11 @@ func (s *spool) take(m *member, r io.Reader, kept int64, skim func([]byte) []byt
 	}
 	err := eachBlock(r, kept, func(b []byte, pos int64) error {
 		_, err := s.file.WriteAt(b, m.origin+pos)
-		return s.full(err)
+		return full(err)
 	})
-	s.end += m.size
+	if err == nil {
+		s.end += m.size
+	}
 	return err
 }
 
@@ -70,15 +72,16 @@ func (s *spool) flush() error {
 	if s.file == nil {
 		return nil
 	}
-	return s.full(errors.Join(s.out.Flush(), s.file.Truncate(s.end)))
+	return full(errors.Join(s.out.Flush(), s.file.Truncate(s.end)))
 }
 
 // full says what to do about an error of writing.
-func (s *spool) full(err error) error {
+func full(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("it cannot be kept in %s: %w; set TMPDIR to a directory with more room", os.TempDir(), bareError(err))
+	return fmt.Errorf("it cannot be kept in %s: %w; set TMPDIR to a directory with more room", os.TempDir(),
+		bareError(err))
 }
 
 // batches keeps what skim leaves of the batches of a log; from the first on that is none, all.
@@ -115,13 +118,13 @@ func (s *spool) piece(b []byte, pos int64) error {
 	_, _ = s.out.Write(head[:]) // an error stays with the writer
 	_, err := s.out.Write(b)
 	s.end += pieceHead + int64(len(b))
-	return s.full(err)
+	return full(err)
 }
 
 // assemble puts the pieces of a member where they belong, in a temporary file of its own.
 func (m *member) assemble() (file *os.File, err error) {
 	if file, err = unnamedFile(); err != nil {
-		return nil, err
+		return nil, full(err)
 	}
 	defer func() {
 		if err != nil {
@@ -133,7 +136,7 @@ func (m *member) assemble() (file *os.File, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(m.file, m.origin, m.pieces), 1<<16)
 	for {
 		if _, err := io.ReadFull(in, head); errors.Is(err, io.EOF) {
-			return file, file.Truncate(m.size)
+			return file, full(file.Truncate(m.size))
 		} else if err != nil {
 			return nil, err
 		}
@@ -143,7 +146,7 @@ func (m *member) assemble() (file *os.File, err error) {
 			return nil, err
 		}
 		if _, err := file.WriteAt(buf, int64(binary.BigEndian.Uint64(head))); err != nil {
-			return nil, err
+			return nil, full(err)
 		}
 	}
 }
