@@ -22,8 +22,8 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 	if len(r.Finished) > 0 {
 		dst = append(dst, '\n')
 		table := render.NewColumns("lrrrnllrrr").Fit(theme, 6, 8, 5, 7, 3)
-		table.Head("status", "producer", "first offset", "last offset", "transactional.id", "began", "took", "records", "size",
-			"marker")
+		table.Head("status", "producer", "first offset", "last offset", "transactional.id", "began", "took", "records",
+			"size", "marker")
 		for i := range r.Finished {
 			table.Row(r.finishedCells(&r.Finished[i], theme)...)
 		}

@@ -116,7 +116,8 @@ func TestSkimKeepsLittle(t *testing.T) {
 		whole := make([]byte, len(raw))
 		copy(whole, skim(slices.Clone(raw)))
 		kept := int64(len(bytes.TrimRight(whole, "\x00")))
-		if b, err := format.DecodeBatch(whole, 0); err != nil || !b.Valid() || !isSkimmed(&b) || kept > want || kept < want-8 {
+		if b, err := format.DecodeBatch(whole, 0); err != nil || !b.Valid() || !isSkimmed(&b) || kept > want ||
+			kept < want-8 {
 			t.Errorf("batch %d: %d bytes are kept, want %d; %v", i, kept, want, err)
 		}
 	}
