@@ -9,7 +9,7 @@ var BesideABroker = []string{
 	"dump --count DIR", "dump --kafka-compat DIR", "dump -o table --records --limit 500 DIR",
 	"lookup --offset 30 DIR", "lookup --offset 30 -o json DIR", "lookup --sweep DIR", "lookup --sweep -o json DIR",
 	"lookup --sweep --svg NEW.svg DIR", "lookup --timestamp -24h DIR", "density DIR", "density -o csv DIR",
-	"density -o table --interval 1,4096 DIR", "density --svg NEW.svg DIR", "retention DIR", "retention --plan DIR",
+	"density -o table --interval 1,4096 DIR", "retention DIR", "retention --plan DIR",
 	"retention -o json DIR", "retention -o table DIR",
 	"ls DIR", "ls -o csv DIR", "ls -o table DIR", "ls --by segment DIR", "ls --by codec DIR", "ls --by producer DIR",
 	"ls --stats --records -o json DIR",

@@ -4,15 +4,21 @@ package cmd
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"kseg/internal/fixture"
 )
 
 // orders are ways to copy the files of a log directory one by one.
@@ -68,37 +74,124 @@ func copyOneByOne(t *testing.T, from, to string, order func(*rand.Rand, []string
 	}
 }
 
-var incompleteFrom = regexp.MustCompile(`\S+ from offset \d+|and \d+ more`)
+// ways are those in which people copy the directory of a broker that runs: from one path to another, which is there.
+func ways(t *testing.T, rng *rand.Rand) map[string]func(from, to string) {
+	command := func(line string) func(string, string) {
+		return func(from, to string) {
+			// What vanishes meanwhile makes them fail, after they have copied all else.
+			_ = exec.Command("sh", "-c", strings.NewReplacer("FROM", from, "TO", to).Replace(line)).Run()
+		}
+	}
+	all := map[string]func(from, to string){
+		"cp -r": command("cp -r FROM/. TO"),
+		"tar":   command("tar -C FROM -cf - . | tar -C TO -xf -"),
+		"tar of partitions, then of checkpoints": command("cd FROM && tar -cf - */ | tar -C TO -xf -; sleep 2; " +
+			"tar -cf - *checkpoint meta.properties | tar -C TO -xf -"),
+		"cp twice": command("cp -r FROM/. TO; sleep 2; cp -ru FROM/. TO"),
+	}
+	for name, order := range orders {
+		all[name] = func(from, to string) { copyOneByOne(t, from, to, order, rng) }
+	}
+	return all
+}
 
-// TestOracleCopiesOfALiveBroker copies the log directory of a broker under load file by file, in several orders. Where
-// predict says that a start on a copy loses something verify finds damage, the sentence about the copy names what is
-// incomplete, and a copy of one moment is clean.
+var (
+	incompleteFrom = regexp.MustCompile(`\S+ from offset \d+|and \d+ more`)
+	loadedLine     = regexp.MustCompile(`Completed load of Log\(dir=(.+?), (?:topicId=.*?, )?topic=.*` +
+		`logStartOffset=(\d+), logEndOffset=(\d+)\) with (\d+) segments`)
+)
+
+// TestOracleCopiesOfALiveBroker copies the log directory of a broker under load in several ways and orders, and then
+// starts a real broker on each copy. The broker does what predict says, partition by partition. Where predict says that
+// a start on a copy loses something verify finds damage, and the sentence about the copy names what is incomplete.
 func TestOracleCopiesOfALiveBroker(t *testing.T) {
 	l := newLoaded(t)
 	l.start()
 	time.Sleep(5 * time.Second)
 	rng := rand.New(rand.NewPCG(1, 1))
-	copies, incomplete := 0, 0
-	for range number(t, "KSEG_ORACLE_ROUNDS", 1) {
-		for name, order := range orders {
+	copies, names := map[string]string{}, []string{}
+	for round := range number(t, "KSEG_ORACLE_ROUNDS", 1) {
+		for name, way := range ways(t, rng) {
+			name = fmt.Sprint(name, " ", round)
 			to := filepath.Join(t.TempDir(), "copy")
-			copyOneByOne(t, l.data, to, order, rng)
-			var out, errs, predicted bytes.Buffer
-			code := Main([]string{"verify", "-o", "json", to}, strings.NewReader(""), &out, &errs)
-			loses := Main([]string{"predict", to}, strings.NewReader(""), &predicted, &predicted)
-			worse, _ := findings(t, out.Bytes())
-			named := incompleteFrom.FindAllString(errs.String(), -1)
-			copies, incomplete = copies+1, incomplete+len(named)
-			t.Logf("%s: %s%d findings above a note", name, errs.String(), len(worse))
-			ends := slices.ContainsFunc(worse, func(f string) bool { return strings.HasPrefix(f, "damage log-end-missing") })
-			if code == 3 || code == 0 && loses != 0 || ends && len(named) == 0 {
-				t.Errorf("%s: verify ends with %d, predict with %d\n%s%s", name, code, loses, strings.Join(worse, "\n"),
-					predicted.String())
-			}
-			if err := os.RemoveAll(to); err != nil {
+			if err := os.Mkdir(to, 0o755); err != nil {
 				t.Fatal(err)
 			}
+			way(l.data, to)
+			_ = os.Remove(filepath.Join(to, ".lock"))
+			copies[name], names = to, append(names, name)
 		}
 	}
-	t.Logf("%d copies, %d incomplete partitions", copies, incomplete)
+	l.kill()
+	incomplete, agree, partitions := 0, 0, 0
+	for _, name := range names {
+		to := copies[name]
+		var out, errs, predicted bytes.Buffer
+		code := Main([]string{"verify", "-o", "json", to}, strings.NewReader(""), &out, &errs)
+		loses := Main([]string{"predict", "-o", "json", to}, strings.NewReader(""), &predicted, &errs)
+		worse, _ := findings(t, out.Bytes())
+		named := incompleteFrom.FindAllString(errs.String(), -1)
+		incomplete += len(named)
+		t.Logf("%s: %s%d findings above a note", name, errs.String(), len(worse))
+		ends := slices.ContainsFunc(worse, func(f string) bool { return strings.HasPrefix(f, "damage log-end-missing") })
+		if code == 3 || code == 0 && loses != 0 || ends && len(named) == 0 {
+			t.Errorf("%s: verify ends with %d, predict with %d\n%s%s", name, code, loses, strings.Join(worse, "\n"),
+				&predicted)
+		}
+		n, wrong := l.startOn(to, predicted.String())
+		if partitions += n; len(wrong) > 0 {
+			t.Errorf("%s:\n  %s", name, strings.Join(wrong, "\n  "))
+		} else {
+			agree++
+		}
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d copies, %d incomplete partitions; of %d copies with %d partitions a real broker makes what predict said",
+		len(copies), incomplete, agree, partitions)
 }
+
+// startOn starts a real broker on a copy, and compares what it loads with what was predicted.
+func (l *loaded) startOn(dir, predicted string) (partitions int, wrong []string) {
+	data := l.data
+	l.data = dir
+	b := fixture.StartBroker(l.t, l.java, l.properties())
+	l.data = data
+	said, started := b.Output.Until("Kafka Server started", 1)
+	b.Stop(syscall.SIGKILL)
+	real, ours := map[string]string{}, map[string]string{}
+	for _, m := range loadedLine.FindAllStringSubmatch(said, -1) {
+		real[m[1]] = strings.Join(m[2:], " ")
+	}
+	for line := range strings.Lines(predicted) {
+		var p struct {
+			Kind, Path, Topic, Outcome string
+			Starts                     bool
+			Start                      *int64 `json:"log_start_offset"`
+			End                        *int64 `json:"log_end_offset"`
+			Segments                   int
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			l.t.Fatal(err)
+		}
+		switch {
+		case p.Kind == "predicted_broker" && p.Starts != started:
+			return 0, []string{fmt.Sprintf("it starts: %v, predicted: %v\n%s", started, p.Starts, tail(said))}
+		case p.Kind == "predicted_start" && p.Topic != "__cluster_metadata" && p.Start != nil && p.End != nil:
+			ours[p.Path] = fmt.Sprint(*p.Start, " ", *p.End, " ", p.Segments)
+		}
+	}
+	if !started {
+		return 0, nil
+	}
+	for path := range ours {
+		if real[path] != ours[path] {
+			wrong = append(wrong, fmt.Sprintf("%s: %q, predicted %q", filepath.Base(path), real[path], ours[path]))
+		}
+	}
+	return len(ours), wrong
+}
+
+// tail is the end of a long text.
+func tail(text string) string { return text[max(0, len(text)-1500):] }

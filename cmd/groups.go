@@ -92,8 +92,12 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 	incomplete := env.report(append(set.Problems, in.Problems...))
 	in.Problems = nil
 	if len(in.Offsets)+len(in.Share) == 0 {
-		if incomplete != nil {
+		switch {
+		case incomplete != nil:
 			return incomplete
+		case in.NoneYet():
+			env.notef("no group has ever committed an offset: the metadata do not have a topic %s", format.OffsetsTopic)
+			return result(o.narrow(), nil)
 		}
 		return fmt.Errorf("there is no __consumer_offsets partition here: name one, or a log directory: %w",
 			logdir.ErrNothing)

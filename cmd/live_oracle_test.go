@@ -132,6 +132,9 @@ func findings(t *testing.T, output []byte) (worse, notes []string) {
 	return worse, notes
 }
 
+// jsonError is why something was not done.
+var jsonError = regexp.MustCompile(`"(error|not_read)":[["][^]].{0,300}`)
+
 // TestOracleBesideBroker runs every verb again and again over the log directory of a real broker under load, for
 // KSEG_ORACLE_SECONDS: nothing is found above a note, nothing crashes, and nothing is left unread for want of a second
 // look.
@@ -141,8 +144,10 @@ func TestOracleBesideBroker(t *testing.T) {
 	defer l.kill()
 	until := time.Now().Add(time.Duration(number(t, "KSEG_ORACLE_SECONDS", 60)) * time.Second)
 	runs, found, unread, codes := 0, 0, map[string]int{}, map[int]int{}
-	lines := append(slices.Clone(BesideABroker), "lookup --offset 100 DIR/plain-gzip-0", "explain --all DIR/txn-0",
-		"lookup --timestamp -2s DIR/txn-0", "explain DIR/recovery-point-offset-checkpoint")
+	lines := append(slices.Clone(BesideABroker), "lookup --offset 100 DIR/plain-gzip-0", "density --svg NEW.svg DIR/plain-gzip-0",
+		"lookup --timestamp -2s DIR/txn-0", "explain DIR/recovery-point-offset-checkpoint",
+		"explain --all -o json DIR/replication-offset-checkpoint", "explain DIR/txn-0/leader-epoch-checkpoint",
+		"dump DIR/txn-0", "txn DIR/txn-0", "compaction --keys DIR/keys-0", "predict DIR/keys-0")
 	for ; time.Now().Before(until); runs++ {
 		line, fresh := lines[runs%len(lines)], t.TempDir()
 		args := strings.Fields(strings.NewReplacer("DIR", l.data, "TWIN", l.data, "NEW", filepath.Join(fresh,
@@ -159,7 +164,7 @@ func TestOracleBesideBroker(t *testing.T) {
 		codes[code]++
 		if code > codeFound {
 			unread[line]++
-			t.Logf("%s: code %d: %.600s", line, code, &stderr)
+			t.Logf("%s: code %d: %.600s %q", line, code, &stderr, jsonError.FindAllString(stdout.String(), -1))
 			if !NothingThere.MatchString(stderr.String()) && args[0] != "explain" {
 				t.Errorf("%s: code %d, though nothing keeps it from reading what is there", line, code)
 			}

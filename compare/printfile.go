@@ -318,32 +318,36 @@ func FingerprintAll(ctx context.Context, set *logdir.Set, opts Options, yield fu
 	return notRead, nil
 }
 
-// fingerprintSteadily is Fingerprints, again while files of the partition vanish and no more than the first one, which
-// is held back, was made.
+// mostHeld is how many fingerprints of a partition are held back, so that they can be made anew: each has a few
+// kilobytes.
+const mostHeld = 1000
+
+// fingerprintSteadily is Fingerprints, again while files of the partition vanish and none was given away yet.
 func fingerprintSteadily(ctx context.Context, name string, p *logdir.Partition, dirs *state.Dirs, opts *Options,
 	yield func(f *Fingerprint, first bool) error) (notRead []error, err error) {
-	var held *Fingerprint
-	more := false
+	var held []*Fingerprint
+	given := false
 	give := func() error {
-		f := held
-		if held = nil; f == nil {
-			return nil
+		for _, f := range held {
+			if err := yield(f, !given); err != nil {
+				return err
+			}
+			given = true
 		}
-		return yield(f, true)
+		held = held[:0]
+		return nil
 	}
 	unread := p.Steady(func() error {
-		held = nil
+		held = held[:0]
 		notRead, err = Fingerprints(ctx, name, p, dirs, opts, func(f *Fingerprint) error {
-			if !more && held == nil {
-				first := *f
-				first.Marks = bytes.Clone(f.Marks)
-				held = &first
-				return nil
+			kept := *f
+			kept.Marks = bytes.Clone(f.Marks)
+			if held = append(held, &kept); given || len(held) == mostHeld {
+				return give()
 			}
-			more = true
-			return cmp.Or(give(), yield(f, false))
+			return nil
 		})
-		if more || err != nil {
+		if given || err != nil {
 			return nil
 		}
 		return errors.Join(notRead...)

@@ -180,6 +180,12 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 	return in
 }
 
+// NoneYet reports whether there cannot be a group, by metadata that are whole: a broker makes the topic of their offsets
+// when the first one looks for its coordinator.
+func (in *Inputs) NoneYet() bool {
+	return in.image != nil && len(in.image.Lost) == 0 && in.image.Topic(format.OffsetsTopic) == nil
+}
+
 // list lists a partition once; it reports whether there is anything.
 func (in *Inputs) list(p *logdir.Partition) bool {
 	if in.listed[p] || p.Rel == "." {

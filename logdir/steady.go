@@ -31,7 +31,7 @@ func (p *Partition) NoSegment() error {
 }
 
 // mostLooks bounds how often a partition is looked at because its files vanish.
-const mostLooks = 4
+const mostLooks = 10
 
 // Steady does something to the partition, and once more for as long as that fails and files of it vanish or change
 // meanwhile: a broker rolls, renames, truncates and deletes segments, and its cleaner puts others in their place.
