@@ -180,8 +180,8 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 	return in
 }
 
-// NoneYet reports whether there cannot be a group, by metadata that are whole: a broker makes the topic of their offsets
-// when the first one looks for its coordinator.
+// NoneYet reports whether there cannot be a group, by metadata that are whole: a broker makes the topic of their
+// offsets when the first one looks for its coordinator.
 func (in *Inputs) NoneYet() bool {
 	return in.image != nil && len(in.image.Lost) == 0 && in.image.Topic(format.OffsetsTopic) == nil
 }
