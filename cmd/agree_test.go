@@ -45,9 +45,9 @@ var otherwise = map[string]string{
 	"compare zero-tail-middle-segment":        "offsets are missing after the zeros",
 }
 
-// Verbs agree with verify about which batches are damaged: dump ends with 1 where there is one, salvage has something to
-// say about each, the fingerprints have a damaged range. A verb that looks for something else and passes over a damaged
-// batch goes through.
+// Verbs agree with verify about which batches are damaged: dump ends with 1 where there is one, salvage has something
+// to say about each, the fingerprints have a damaged range. A verb that looks for something else and passes over a
+// damaged batch goes through.
 func TestVerbsAgreeOnDamage(t *testing.T) {
 	for i, r := range fixture.Recipes(t) {
 		if !fixture.Thinned(i, 5) {

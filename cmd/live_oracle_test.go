@@ -144,7 +144,8 @@ func TestOracleBesideBroker(t *testing.T) {
 	defer l.kill()
 	until := time.Now().Add(time.Duration(number(t, "KSEG_ORACLE_SECONDS", 60)) * time.Second)
 	runs, found, unread, codes := 0, 0, map[string]int{}, map[int]int{}
-	lines := append(slices.Clone(BesideABroker), "lookup --offset 100 DIR/plain-gzip-0", "density --svg NEW.svg DIR/plain-gzip-0",
+	lines := append(slices.Clone(BesideABroker), "lookup --offset 100 DIR/plain-gzip-0",
+		"density --svg NEW.svg DIR/plain-gzip-0",
 		"lookup --timestamp -2s DIR/txn-0", "explain DIR/recovery-point-offset-checkpoint",
 		"explain --all -o json DIR/replication-offset-checkpoint", "explain DIR/txn-0/leader-epoch-checkpoint",
 		"dump DIR/txn-0", "txn DIR/txn-0", "compaction --keys DIR/keys-0", "predict DIR/keys-0")
