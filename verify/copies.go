@@ -22,6 +22,7 @@ type incompleteCopy struct {
 // copyOf is what the partitions of a log directory tell of how it was copied.
 type copyOf struct {
 	incomplete []incompleteCopy
+	mixed      []string // partitions that lack what is in files which were to be deleted or put in their place
 	losses     []string // what the next start takes away, a clause for each partition
 }
 
@@ -36,6 +37,12 @@ func (d *driver) copyOf(dir *logdir.LogDir) *copyOf {
 func (d *driver) noteCopy(p *partition, found []*Finding) {
 	if p.dir.Parent == nil {
 		return
+	}
+	if slices.ContainsFunc(found, func(f *Finding) bool {
+		return (f.Code == "leftover-deleted" || f.Code == "leftover-swap") && f.Severity == Damage
+	}) {
+		c := d.copyOf(p.dir.Parent)
+		c.mixed = append(c.mixed, p.name)
 	}
 	for _, f := range found {
 		cut := (f.Code == "torn-tail" || f.Code == "zero-tail") && f.Severity == Damage && p.shutdown == uncleanShutdown
@@ -119,6 +126,9 @@ func (d *driver) copyKind(dir *logdir.LogDir) string {
 	case len(names) > 0:
 		return "no clean stop, and files are newer than the logs, as where a running broker is copied file by file, or a " +
 			"disk loses writes: incomplete are " + some(names) + next
+	case s.Marker == nil && len(c.mixed) > 0:
+		return "no clean stop, and the files of " + some(c.mixed) + " are of several moments of the log cleaner, as where a " +
+			"running broker is copied file by file" + next
 	case s.Marker != nil && len(c.losses) > 0:
 		return "its broker stopped cleanly (" + format.KindCleanShutdown.Info().Name + ")" + next
 	case s.Marker != nil:
