@@ -17,7 +17,7 @@ var BesideABroker = []string{
 	"groups DIR", "groups --history DIR", "groups -o json DIR", "groups -o csv DIR", "groups -o table DIR",
 	"metadata DIR", "metadata --check DIR", "metadata -o json DIR", "metadata -o table DIR",
 	"compare DIR TWIN", "compare --level records --state TWIN DIR", "compare --fingerprint DIR", "compare DIR DIR",
-	"compare -o json --state DIR DIR", "compare -o table DIR DIR",
+	"compare -o json --state DIR DIR",
 	"compaction --topic-config cleanup.policy=compact DIR", "compaction --keys -o json DIR", "compaction -o table DIR",
 	"predict DIR", "predict -o json --shutdown unclean DIR", "predict -o table --files DIR",
 	"salvage --dry-run -o NEW DIR", "salvage -o NEW --output json DIR",
@@ -27,5 +27,5 @@ var BesideABroker = []string{
 
 // NothingThere is said where there is nothing to check, or no offset to compare: with a code of its own, whatever a
 // broker does.
-var NothingThere = regexp.MustCompile(`no snapshot could be checked|nothing was compared|` +
+var NothingThere = regexp.MustCompile(`no snapshot could be checked|nothing was compared|nothing to draw|` +
 	`there is no (compacted|__consumer_offsets) partition`)
