@@ -127,8 +127,8 @@ func (d *driver) copyKind(dir *logdir.LogDir) string {
 		return "no clean stop, and files are newer than the logs, as where a running broker is copied file by file, or a " +
 			"disk loses writes: incomplete are " + some(names) + next
 	case s.Marker == nil && len(c.mixed) > 0:
-		return "no clean stop, and the files of " + some(c.mixed) + " are of several moments of the log cleaner, as where a " +
-			"running broker is copied file by file" + next
+		return "no clean stop, and the files of " + some(c.mixed) + " are of several moments of the log cleaner, as where " +
+			"a running broker is copied file by file" + next
 	case s.Marker != nil && len(c.losses) > 0:
 		return "its broker stopped cleanly (" + format.KindCleanShutdown.Info().Name + ")" + next
 	case s.Marker != nil:
