@@ -136,9 +136,8 @@ func runCompaction(ctx context.Context, env *Env, o *compactionOptions, args []s
 	if err != nil {
 		return err
 	}
-	gentle := newGentle(o.Gentle)
-	cluster := state.OpenCluster(set, gentle)
-	partitions, asked, problems := compaction.Partitions(set)
+	cluster := state.OpenCluster(set, newGentle(o.Gentle))
+	partitions, asked, problems := set.Chosen()
 	options.Progress = o.progress(env, 2*totalBytes(set)).Add
 	analyzer, err := compaction.NewAnalyzer(partitions, cluster, options)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kseg/logdir"
 	"kseg/lookup"
 	"kseg/render"
 )
@@ -85,20 +84,12 @@ func runDensity(ctx context.Context, env *Env, o *densityOptions, args []string)
 	}
 	comparison := &lookup.Comparison{MaxMapCount: o.MaxMapCount}
 	bar := o.progress(env, logBytes(partitions))
-	for _, p := range partitions {
-		var rows []*lookup.Density
-		err := p.Steady(func() (err error) {
-			rows, err = p.Density(ctx, o.Intervals, bar.Add)
-			return err
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
-			continue
-		}
+	density := func(p *lookup.Partition) ([]*lookup.Density, error) { return p.Density(ctx, o.Intervals, bar.Add) }
+	for p, rows := range steadily(ctx, env, partitions, &incomplete, density) {
 		comparison.Add(p, rows)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if len(comparison.Rows) == 0 {
 		return incomplete

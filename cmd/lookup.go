@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -149,19 +150,8 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 			len(partitions))
 	}
 	missed := false
-	for _, p := range partitions {
-		var r *lookup.Result
-		err := p.Steady(func() (err error) {
-			r, err = o.one(ctx, p, timestampMs)
-			return err
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
-			continue
-		}
+	one := func(p *lookup.Partition) (*lookup.Result, error) { return o.one(ctx, p, timestampMs) }
+	for _, r := range steadily(ctx, env, partitions, &incomplete, one) {
 		miss := r.Outcome != lookup.Found || r.Wrong()
 		missed = missed || miss
 		switch {
@@ -172,6 +162,9 @@ func runLookup(ctx context.Context, env *Env, o *lookupOptions, args []string) e
 		case !o.Quiet || miss:
 			printer.result(r)
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	printer.flush()
 	return result(missed, incomplete)
@@ -254,6 +247,29 @@ func topicInterval(cluster *state.Cluster, p *lookup.Partition) int64 {
 	return setting.Int()
 }
 
+// steadily yields what do makes of each partition; it is done again while files vanish. What cannot be read is reported
+// and joined to incomplete. It ends early if ctx does.
+func steadily[T any](ctx context.Context, env *Env, partitions []*lookup.Partition, incomplete *error,
+	do func(*lookup.Partition) (T, error)) iter.Seq2[*lookup.Partition, T] {
+	return func(yield func(*lookup.Partition, T) bool) {
+		for _, p := range partitions {
+			var result T
+			err := p.Steady(func() (err error) {
+				result, err = do(p)
+				return err
+			})
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				*incomplete = errors.Join(*incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
+			case !yield(p, result):
+				return
+			}
+		}
+	}
+}
+
 func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrinter, partitions []*lookup.Partition,
 	incomplete error) error {
 	bar := o.progress(env, logBytes(partitions))
@@ -261,24 +277,16 @@ func (o *lookupOptions) sweep(ctx context.Context, env *Env, printer *lookupPrin
 	var plot *lookup.Plot
 	out, end := o.lines(env, "sweep", lookup.SweepCSV)
 	astray := false
-	for _, p := range partitions {
-		var s *lookup.PartitionSweep
-		err := p.Steady(func() (err error) {
-			s, err = p.Sweep(ctx, options, bar.Add)
-			return err
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Display: p.Display, Err: err}}))
-			continue
-		}
+	sweep := func(p *lookup.Partition) (*lookup.PartitionSweep, error) { return p.Sweep(ctx, options, bar.Add) }
+	for _, s := range steadily(ctx, env, partitions, &incomplete, sweep) {
 		astray = astray || s.Total.Astray() > 0
 		printer.sweep(s, out)
 		if plot == nil {
 			plot = s.Plot()
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	printer.flush()
 	return errors.Join(result(astray, incomplete), end(), env.writePlot(o.SVG, plot))

@@ -173,9 +173,8 @@ func runRetention(ctx context.Context, env *Env, o *retentionOptions, args []str
 	if err != nil {
 		return err
 	}
-	gentle := newGentle(o.Gentle)
-	cluster := state.OpenCluster(set, gentle)
-	partitions, problems := retention.Partitions(set, gentle)
+	cluster := state.OpenCluster(set, newGentle(o.Gentle))
+	partitions, _, problems := set.Chosen()
 	options.Progress = o.progress(env, totalBytes(set)).Add
 	judge, err := retention.NewJudge(partitions, cluster, options)
 	if err != nil {

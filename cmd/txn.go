@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -148,31 +149,18 @@ type txnWriter struct {
 
 // partitions are those among the operands that have transactions; of the others it is said why not.
 func (w *txnWriter) partitions(set *logdir.Set) []*logdir.Partition {
+	all, named, problems := set.Chosen()
+	for _, p := range problems {
+		w.incomplete = errors.Join(w.incomplete, p.Err)
+	}
+	w.whole = slices.ContainsFunc(set.LogDirs(), func(d *logdir.LogDir) bool { return !d.Narrowed })
 	var kept []*logdir.Partition
-	for _, o := range set.Operands {
-		var list []*logdir.Partition
-		switch {
-		case o.LogDir != nil:
-			list = o.LogDir.Partitions
-			w.whole = w.whole || !o.LogDir.Narrowed
-		case o.Partition != nil:
-			list = []*logdir.Partition{o.Partition}
-		case o.Err == nil && o.File != nil:
-			p := o.File.Around()
-			if p == nil || !o.File.Kind().IsSegmentFile() {
-				w.incomplete = errors.Join(w.incomplete, fmt.Errorf("%s: it belongs to no partition; name a partition or a log "+
-					"directory", o.Arg))
-				continue
-			}
-			list = []*logdir.Partition{p}
-		}
-		for _, p := range list {
-			switch why := txn.Skipped(p); {
-			case why == "":
-				kept = append(kept, p)
-			case p == o.Partition && !w.o.Quiet:
-				w.env.notef("%s: %s", render.Escaped(p.Display), why)
-			}
+	for i, p := range all {
+		switch why := txn.Skipped(p); {
+		case why == "":
+			kept = append(kept, p)
+		case named[i] && !w.o.Quiet:
+			w.env.notef("%s: %s", render.Escaped(p.Display), why)
 		}
 	}
 	return kept

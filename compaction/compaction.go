@@ -297,36 +297,3 @@ func ratioOf(r *Report) float64 {
 	}
 	return -1
 }
-
-// aroundLog is the partition that an operand lies in, if that is a log; else nil.
-func aroundLog(o logdir.Operand) *logdir.Partition {
-	if f := o.File; o.Err == nil && f != nil && f.Name.Of(format.KindLog) {
-		return f.Around()
-	}
-	return nil
-}
-
-// Partitions are the partitions among the operands, with whether each was asked for by name. A file stands for the
-// partition that it lies in.
-func Partitions(set *logdir.Set) (partitions []*logdir.Partition, asked []bool, problems []logdir.Problem) {
-	for _, o := range set.Operands {
-		around := aroundLog(o)
-		switch {
-		case o.Err != nil:
-		case o.LogDir != nil:
-			for _, p := range o.LogDir.Partitions {
-				partitions, asked = append(partitions, p), append(asked, o.LogDir.Narrowed)
-			}
-		case o.Partition != nil:
-			partitions, asked = append(partitions, o.Partition), append(asked, true)
-		case around != nil:
-			partitions, asked = append(partitions, around), append(asked, true)
-		default:
-			problems = append(problems, logdir.Problem{Display: o.Arg,
-				Err: fmt.Errorf("%s: %w; name a partition directory or a log directory", o.Arg, errNoPartition)})
-		}
-	}
-	return partitions, asked, problems
-}
-
-var errNoPartition = errors.New("a single file that is no segment of a partition is not compacted")

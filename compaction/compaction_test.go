@@ -24,7 +24,7 @@ func report(t *testing.T, dir string, options Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partitions, asked, _ := Partitions(set)
+	partitions, asked, _ := set.Chosen()
 	options.NowMs, options.PresentMs, options.MaxBatchBytes = nowMs, nowMs, 1<<28
 	a, err := NewAnalyzer(partitions, state.OpenCluster(set, nil), options)
 	if err != nil {

@@ -113,7 +113,7 @@ func look(t *testing.T, data string) []*Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partitions, asked, _ := Partitions(set)
+	partitions, asked, _ := set.Chosen()
 	now := time.Now().UnixMilli()
 	a, err := NewAnalyzer(partitions, state.OpenCluster(set, nil), Options{NowMs: now, PresentMs: now,
 		MaxBatchBytes: 1 << 28, Jobs: 2})

@@ -226,11 +226,11 @@ func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Paylo
 // header are the settings and offsets that decide, each with its source.
 func (r *Report) header() []string {
 	s := &r.Settings
-	policy := "cleanup.policy " + strconv.Quote(s.CleanupPolicy.Value) + " (" + sourceOf(s.CleanupPolicy) + ")"
+	policy := "cleanup.policy " + strconv.Quote(s.CleanupPolicy.Value) + " (" + s.CleanupPolicy.Origin() + ")"
 	if s.Assumed {
 		policy = "cleanup.policy \"compact\" (assumed)"
 	}
-	parts := []string{policy, "min.cleanable.dirty.ratio " + s.MinDirtyRatio.Value + " (" + sourceOf(s.MinDirtyRatio) +
+	parts := []string{policy, "min.cleanable.dirty.ratio " + s.MinDirtyRatio.Value + " (" + s.MinDirtyRatio.Origin() +
 		")", duration("delete.retention.ms", s.DeleteRetentionMs)}
 	if s.MinLagMs.Int() > 0 {
 		parts = append(parts, duration("min.compaction.lag.ms", s.MinLagMs))
@@ -239,24 +239,13 @@ func (r *Report) header() []string {
 		parts = append(parts, duration("max.compaction.lag.ms", s.MaxLagMs))
 	}
 	return append(parts,
-		"segment.bytes "+render.Bytes(s.SegmentBytes.Int())+" ("+sourceOf(s.SegmentBytes)+")",
+		"segment.bytes "+render.Bytes(s.SegmentBytes.Int())+" ("+s.SegmentBytes.Origin()+")",
 		fmt.Sprintf("high watermark %d (%s)", r.Log.HighWatermark, r.WatermarkSource),
 		"now "+render.Minute(r.now)+" UTC")
 }
 
 func duration(key string, s state.Setting) string {
-	return key + " " + render.Duration(s.Int()) + " (" + sourceOf(s) + ")"
-}
-
-// sourceOf names the source, and the broker's key where it is another than the topic's.
-func sourceOf(s state.Setting) string {
-	switch {
-	case s.Source == state.FromBroker:
-		return "broker: " + s.Key + " in " + s.Where
-	case s.Where != "":
-		return string(s.Source) + ", " + s.Where
-	}
-	return string(s.Source)
+	return key + " " + render.Duration(s.Int()) + " (" + s.Origin() + ")"
 }
 
 // AppendSummary appends a line a partition, those first that a cleaner takes first.

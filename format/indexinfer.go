@@ -81,11 +81,6 @@ func (s *SegmentInterval) compare(offset int64, b BatchRef) {
 	}
 }
 
-// Explains reports whether an index written with that interval, one entry a batch, has just these entries.
-func (s *SegmentInterval) Explains(intervalBytes int64) bool {
-	return s.Least <= intervalBytes && intervalBytes <= s.Most
-}
-
 // Add takes a segment whose batches have all been added to s.
 func (p *IntervalInference) Add(s *SegmentInterval) {
 	switch {

@@ -170,6 +170,23 @@ func (f *File) Around() *Partition {
 	return set.Operands[0].Partition
 }
 
+// neighbourhood is Around, or why the file lies in no segment of a partition.
+func (f *File) neighbourhood() (*Partition, error) {
+	if !f.Kind().IsSegmentFile() || !f.Name.HasBase || f.Name.Leftover() {
+		return nil, fmt.Errorf("%s: it belongs to no segment; name a segment, a partition directory or a log directory",
+			f.Display)
+	}
+	if own := format.ParseFileName(f.Name.Raw); !own.HasBase || own.Base != f.Name.Base {
+		return nil, fmt.Errorf("%s: a copy out of its place; a segment is judged among its neighbours, so give it the "+
+			"name %s in a partition directory", f.Display, format.SegmentFileName(f.Name.Base, f.Kind()))
+	}
+	p := f.Around()
+	if p == nil || len(p.Segments) == 0 {
+		return nil, fmt.Errorf("%s: there is no segment %d beside it", f.Display, f.Name.Base)
+	}
+	return p, nil
+}
+
 // Parent is the log directory that the file's partition lies in, for its checkpoints and clean-shutdown marker: nil if
 // there is no such file. For a file given alone it costs a few stats.
 func (f *File) Parent() *LogDir {

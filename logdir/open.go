@@ -200,6 +200,33 @@ func (s *Set) Partitions() []*Partition {
 	return ps
 }
 
+// Chosen are the partitions among the operands, and whether each was asked for by name. A file of a segment stands for
+// the partition that it lies in, narrowed to that segment: its neighbours decide about it. Problems are files that
+// belong to no segment.
+func (s *Set) Chosen() (partitions []*Partition, named []bool, problems []Problem) {
+	for _, o := range s.Operands {
+		switch {
+		case o.Err != nil:
+		case o.LogDir != nil:
+			partitions = append(partitions, o.LogDir.Partitions...)
+		case o.Partition != nil:
+			partitions = append(partitions, o.Partition)
+		default:
+			p, err := o.File.neighbourhood()
+			if err != nil {
+				problems = append(problems, Problem{Display: o.Arg, Err: err})
+				continue
+			}
+			partitions = append(partitions, p)
+		}
+		asked := o.LogDir == nil || o.LogDir.Narrowed
+		for len(named) < len(partitions) {
+			named = append(named, asked)
+		}
+	}
+	return partitions, named, problems
+}
+
 // Files are all files in dump order: operand by operand, partitions by name, a log directory's own files last.
 func (s *Set) Files() []*File {
 	var files []*File

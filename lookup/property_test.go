@@ -252,3 +252,10 @@ func checkScan(t *testing.T, s *Segment, scan Scan) {
 		t.Fatalf("%+v in a log of %d bytes", scan, len(s.Log))
 	}
 }
+
+// FindTimestamp is LogSegment.findOffsetByTimestamp: the time index gives an offset, the offset index a position, and
+// from there the first record of at least that timestamp and of at least the offset startOffset is looked for.
+func (s *Segment) FindTimestamp(timestampMs, startOffset int64) TimeScan {
+	from := max(s.Time.Lookup(timestampMs).Offset, startOffset)
+	return s.scanTimestamp(int64(s.Index.Lookup(from).Position), timestampMs, startOffset, nil)
+}

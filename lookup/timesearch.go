@@ -15,15 +15,9 @@ type TimeScan struct {
 	LeaderEpoch         int32 // −1: none
 }
 
-// FindTimestamp is LogSegment.findOffsetByTimestamp: the time index gives an offset, the offset index a position, and
-// from there the first record of at least that timestamp and of at least the offset startOffset is looked for.
-func (s *Segment) FindTimestamp(timestampMs, startOffset int64) TimeScan {
-	from := max(s.Time.Lookup(timestampMs).Offset, startOffset)
-	return s.scanTimestamp(int64(s.Index.Lookup(from).Position), timestampMs, startOffset, nil)
-}
-
-// scanTimestamp walks from a position. Batches whose largest timestamp is too small are skipped unread; the first of
-// those skipped are appended to hops if that is not nil.
+// scanTimestamp is the scan of LogSegment.findOffsetByTimestamp: from a position on, the first record of at least that
+// timestamp and of at least the offset startOffset is looked for. Batches whose largest timestamp is too small are
+// skipped unread; the first of those skipped are appended to hops if that is not nil.
 func (s *Segment) scanTimestamp(start, timestampMs, startOffset int64, hops *[]Hop) TimeScan {
 	out := TimeScan{Scan: Scan{Start: start, End: start}}
 	if start < 0 {

@@ -59,9 +59,6 @@ type SegmentReport struct {
 	recovered bool
 }
 
-// LogLargestMs is the largest timestamp in the log itself, -1 if it has none or could not be read.
-func (s *SegmentReport) LogLargestMs() int64 { return s.log.largestMs }
-
 // Active reports whether it is the last segment, to which a broker appends.
 func (s *SegmentReport) Active() bool { return s.Next == nil }
 

@@ -33,7 +33,7 @@ func judgeAll(t testing.TB, options Options, paths ...string) ([]*Report, []logd
 	if err != nil {
 		t.Fatal(err)
 	}
-	partitions, problems := Partitions(set, nil)
+	partitions, _, problems := set.Chosen()
 	cluster := state.OpenCluster(set, nil)
 	options.MaxBatchBytes = 1 << 20
 	j, err := NewJudge(partitions, cluster, options)
@@ -92,8 +92,8 @@ func TestRealTopics(t *testing.T) {
 			if s.Verdict.Rule != want[s.Base] || (s.Verdict.Rule != Keep) != real.DeletedByBroker {
 				t.Errorf("%s segment %d: %q, the broker said %q", topic.Topic, s.Base, s.Verdict.Rule, want[s.Base])
 			}
-			if s.Size != real.Bytes || s.LogLargestMs() != real.LargestTimestamp {
-				t.Errorf("%s segment %d: %d bytes, largest %d; want %d, %d", topic.Topic, s.Base, s.Size, s.LogLargestMs(),
+			if s.Size != real.Bytes || s.log.largestMs != real.LargestTimestamp {
+				t.Errorf("%s segment %d: %d bytes, largest %d; want %d, %d", topic.Topic, s.Base, s.Size, s.log.largestMs,
 					real.Bytes, real.LargestTimestamp)
 			}
 		}
@@ -233,9 +233,9 @@ func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 		r := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=86400000")}, dir)[0]
 		s := r.Segments[0]
 		if s.LargestMs != test.want || s.Source != test.source || s.Verdict.Rule != test.rule ||
-			s.LogLargestMs() != hoursAgo(48) {
+			s.log.largestMs != hoursAgo(48) {
 			t.Errorf("%s: %d from %s, %q, log %d; want %d from %s, %q", test.name, s.LargestMs, s.Source, s.Verdict.Rule,
-				s.LogLargestMs(),
+				s.log.largestMs,
 				test.want, test.source, test.rule)
 		}
 		if got := strings.Join(s.Warnings, " "); !strings.Contains(got, test.warning) || (test.warning == "") != (got == "") {
@@ -583,7 +583,7 @@ func newJudge(t *testing.T, dir string) (*Judge, []*logdir.Partition) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partitions, _ := Partitions(set, nil)
+	partitions, _, _ := set.Chosen()
 	j, err := NewJudge(partitions, state.OpenCluster(set, nil), Options{NowMs: nowMs, MaxBatchBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

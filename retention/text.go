@@ -55,10 +55,10 @@ func (r *Report) header() []string {
 		sizeKey + " " + bytesSetting(sizeLimit),
 	}
 	if s := r.Settings.CleanupPolicy; s.Source != state.FromDefault || s.Value != "delete" {
-		parts = append(parts, "cleanup.policy "+strconv.Quote(s.Value)+" ("+sourceOf(s)+")")
+		parts = append(parts, "cleanup.policy "+strconv.Quote(s.Value)+" ("+s.Origin()+")")
 	}
 	if s := r.Settings.TimestampType; s.Value == "LogAppendTime" {
-		parts = append(parts, "message.timestamp.type LogAppendTime ("+sourceOf(s)+")")
+		parts = append(parts, "message.timestamp.type LogAppendTime ("+s.Origin()+")")
 	}
 	if r.StartSource == "checkpoint" {
 		parts = append(parts, fmt.Sprintf("log start %d (checkpoint)", r.Log.StartOffset))
@@ -68,29 +68,18 @@ func (r *Report) header() []string {
 		"now "+render.Minute(r.Log.NowMs)+" UTC")
 }
 
-// sourceOf names the source, and the broker's key where it is another than the topic's.
-func sourceOf(s state.Setting) string {
-	switch {
-	case s.Source == state.FromBroker:
-		return "broker: " + s.Key + " in " + s.Where
-	case s.Where != "":
-		return string(s.Source) + ", " + s.Where
-	}
-	return string(s.Source)
-}
-
 func durationSetting(s state.Setting) string {
 	if s.Int() < 0 {
-		return fmt.Sprintf("%d (no limit, %s)", s.Int(), sourceOf(s))
+		return fmt.Sprintf("%d (no limit, %s)", s.Int(), s.Origin())
 	}
-	return fmt.Sprintf("%d (%s, %s)", s.Int(), render.Duration(s.Int()), sourceOf(s))
+	return fmt.Sprintf("%d (%s, %s)", s.Int(), render.Duration(s.Int()), s.Origin())
 }
 
 func bytesSetting(s state.Setting) string {
 	if s.Int() < 0 {
-		return fmt.Sprintf("%d (no limit, %s)", s.Int(), sourceOf(s))
+		return fmt.Sprintf("%d (no limit, %s)", s.Int(), s.Origin())
 	}
-	return fmt.Sprintf("%d (%s, %s)", s.Int(), render.Bytes(s.Int()), sourceOf(s))
+	return fmt.Sprintf("%d (%s, %s)", s.Int(), render.Bytes(s.Int()), s.Origin())
 }
 
 var sourceTitles = map[TimestampSource]string{FromTimeIndex: "time index", FromLog: "log", FromMtime: "file time"}

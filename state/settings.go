@@ -31,6 +31,17 @@ type Setting struct {
 	Where string
 }
 
+// Origin is the source, with the broker's key where it is another than the topic's, for people.
+func (s Setting) Origin() string {
+	switch {
+	case s.Source == FromBroker:
+		return "broker: " + s.Key + " in " + s.Where
+	case s.Where != "":
+		return string(s.Source) + ", " + s.Where
+	}
+	return string(s.Source)
+}
+
 // Int is the value as a number; 0 for what is none.
 func (s Setting) Int() int64 {
 	n, _ := strconv.ParseInt(strings.TrimSpace(s.Value), 10, 64)
