@@ -45,7 +45,9 @@ func (e *epochs) append(epoch int32, start int64) error {
 	if start < 0 {
 		return stops(epochsName, "epoch %d would begin at offset %d", epoch, start)
 	}
-	e.write(e.entries.Assign(format.EpochEntry{Epoch: epoch, StartOffset: start}))
+	if e.entries.Assign(format.EpochEntry{Epoch: epoch, StartOffset: start}) {
+		e.write()
+	}
 	return nil
 }
 
@@ -57,20 +59,25 @@ func (e *epochs) latest() (int32, bool) {
 	return 0, false
 }
 
-func (e *epochs) cutEnd(end int64) { e.write(e.entries.CutEnd(end)) }
+func (e *epochs) cutEnd(end int64) { e.writeLater(e.entries.CutEnd(end)) }
 
-func (e *epochs) cutStart(start int64) { e.write(e.entries.CutStart(start)) }
+func (e *epochs) cutStart(start int64) { e.writeLater(e.entries.CutStart(start)) }
 
 // clear drops all entries.
 func (e *epochs) clear() {
 	e.entries = nil
-	e.write(true)
+	e.write()
 }
 
-func (e *epochs) write(changed bool) {
-	if !changed {
-		return
+// writeLater is writeIfDirExists: where the file cannot be made the old one stays, and the broker goes on.
+func (e *epochs) writeLater(changed bool) {
+	if changed && e.l.dir.bars(epochsTemporary) == nil {
+		e.write()
 	}
+}
+
+func (e *epochs) write() {
+	e.l.opens(epochsTemporary)
 	raw := e.entries.AppendFile(nil)
 	e.l.dir.create(epochsName, raw, int64(len(raw)))
 	e.l.dir.remove(epochsTemporary) // by way of which it is written

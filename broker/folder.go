@@ -105,7 +105,7 @@ func newFolder(dir *logdir.Partition, edits []Edit) *folder {
 	for _, e := range edits {
 		e.apply(d)
 	}
-	for _, name := range append(d.names(), slices.Sorted(maps.Keys(d.dirs))...) {
+	for _, name := range d.names() {
 		d.addSnapshot(name)
 	}
 	return d
@@ -150,9 +150,6 @@ func (d *folder) bars(name string) *Failure {
 
 // read is the whole of a small file.
 func (d *folder) read(name string) ([]byte, error) {
-	if d.dirs[name] {
-		return nil, &Failure{Offline: true, Place: name, Err: errDirectory}
-	}
 	raw, err := d.files[name].read()
 	if err != nil {
 		return nil, &unreadable{err}

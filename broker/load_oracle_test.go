@@ -46,6 +46,16 @@ func bases(t *testing.T) []string {
 	return small
 }
 
+// foreignLogs are logs of all formats, whose batches belong to other partitions.
+func foreignLogs(t *testing.T) [][]byte {
+	var logs [][]byte
+	for _, name := range []string{"0.9.0.1/legacy/old-v0-snappy-0", "0.10.2.2/legacy/old-v1-gzip-0",
+		"4.4.0/legacy/mix-0", "4.4.0/hello/hello-0"} {
+		logs = append(logs, fixture.Data(t, name+"/00000000000000000000.log"))
+	}
+	return logs
+}
+
 // environment is a number from the environment, or what it is else.
 func environment(name string, other int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -60,12 +70,12 @@ func TestOracleLoads(t *testing.T) {
 	java := fixture.CompileJava(t, "oracle/Loads.java")
 	seed, count := environment("KSEG_ORACLE_SEED", 1), environment("KSEG_ORACLE_COUNT", 600)
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
-	all := bases(t)
+	all, foreign := bases(t), foreignLogs(t)
 	root := t.TempDir()
 	cases := make([]*mutated, count)
 	var input strings.Builder
 	for i := range cases {
-		cases[i] = mutate(t, rng, filepath.Join(root, fmt.Sprint(i)), all[rng.IntN(len(all))])
+		cases[i] = mutate(t, rng, filepath.Join(root, fmt.Sprint(i)), all[rng.IntN(len(all))], foreign)
 		input.WriteString(cases[i].loads + "\n")
 	}
 	out := strings.Split(string(java.Run(t, strings.NewReader(input.String()), "Loads")), "\n\n")
@@ -81,8 +91,33 @@ func TestOracleLoads(t *testing.T) {
 	t.Logf("%d of %d agree", agree, count)
 }
 
+// TestOracleOddPartitions asks the real loader what TestOddPartitions has frozen.
+func TestOracleOddPartitions(t *testing.T) {
+	java := fixture.CompileJava(t, "oracle/Loads.java")
+	var ours, names []string
+	var input strings.Builder
+	for _, c := range odds() {
+		dir, opts, got := c.load(t)
+		ours, names = append(ours, written(t, got)), append(names, c.name)
+		input.WriteString(loads(dir, &opts) + "\n")
+	}
+	out := strings.Split(string(java.Run(t, strings.NewReader(input.String()), "Loads")), "\n\n")
+	for i, name := range names {
+		if diff := difference(ours[i], out[i]+"\n"); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// loads is the line that has the real loader load a partition.
+func loads(dir string, o *LoadOptions) string {
+	shutdown := map[bool]string{true: "clean", false: "unclean"}[o.Clean]
+	return fmt.Sprint(dir, " ", shutdown, " ", o.RecoveryPoint, " ", o.LogStart, " ", o.Interval, " ", o.IndexBytes, " ",
+		o.Preallocate, " ", o.SegmentBytes)
+}
+
 // mutate makes a damaged copy, and predicts it.
-func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
+func mutate(t *testing.T, rng *rand.Rand, parent, base string, foreign [][]byte) *mutated {
 	t.Helper()
 	dir := filepath.Join(parent, filepath.Base(base))
 	if rng.IntN(12) == 0 && !strings.Contains(dir, ".") {
@@ -91,14 +126,22 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 	if err := fixture.Copy(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	m := fixture.Mutator{Rand: rng, Dir: dir}
+	m := fixture.Mutator{Rand: rng, Dir: dir, Foreign: foreign}
 	for range rng.IntN(6) {
-		m.Step()
+		if rng.IntN(2) == 0 {
+			m.Step()
+		} else {
+			m.Odd()
+		}
+	}
+	if keep := os.Getenv("KSEG_ORACLE_KEEP"); keep != "" {
+		_ = os.CopyFS(filepath.Join(keep, filepath.Base(parent), filepath.Base(dir)), os.DirFS(dir))
 	}
 	p := openPartition(t, dir)
 	c := &mutated{dir: dir, did: base + " " + strings.Join(m.Done, ", ")}
 	c.opts = LoadOptions{Clean: rng.IntN(2) == 0, Interval: []int64{50, 256, 512, 4096}[rng.IntN(4)],
-		IndexBytes:    []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
+		IndexBytes:  []int64{60, 4096, 65536, 65536}[rng.IntN(4)],
+		Preallocate: rng.IntN(5) == 0, SegmentBytes: 1 << 20,
 		MaxBatchBytes: 16 << 20, ExpiredMs: time.Now().UnixMilli() - 86_400_000}
 	offsets := []int64{0, 0, 0, int64(rng.IntN(200))}
 	for _, s := range p.Segments {
@@ -109,9 +152,7 @@ func mutate(t *testing.T, rng *rand.Rand, parent, base string) *mutated {
 		c.opts.LogStart = max(0, offsets[rng.IntN(len(offsets))])
 	}
 	c.opts.RecoveryPoint = max(0, c.opts.RecoveryPoint)
-	shutdown := map[bool]string{true: "clean", false: "unclean"}[c.opts.Clean]
-	c.loads = fmt.Sprint(dir, " ", shutdown, " ", c.opts.RecoveryPoint, " ", c.opts.LogStart, " ", c.opts.Interval, " ",
-		c.opts.IndexBytes)
+	c.loads = loads(dir, &c.opts)
 	got, err := Load(p, c.opts)
 	if err != nil {
 		t.Fatalf("%s: %v", c.did, err)

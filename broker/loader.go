@@ -84,9 +84,11 @@ type loader struct {
 	unstable                        bool
 	held                            *int64 // the base offset of the batch that an open transaction begins with
 	// barred is what a directory with the name of a file did when it was to be opened, which ends the loading.
-	barred   *Failure
-	snapshot *logdir.File
-	oddMagic *Failure // of the first batch of an unknown magic that recovery has kept
+	barred *Failure
+	// unwritten did so when a snapshot was to be written, which does not end a recovery: it empties the segment.
+	unwritten *Failure
+	snapshot  *logdir.File
+	oddMagic  *Failure // of the first batch of an unknown magic that recovery has kept
 }
 
 // Load is what a broker does when it loads a partition (UnifiedLog.create). The error says what could not be read, so
@@ -174,8 +176,8 @@ func (l *loader) load() error {
 			return err
 		}
 		active := l.segments[len(l.segments)-1]
-		for _, x := range []*index{active.offsetIndex(), active.timeIndex()} {
-			if err := x.resize(l.opts.IndexBytes); err != nil {
+		for _, open := range []func() *index{active.offsetIndex, active.timeIndex} {
+			if err := open().resize(l.opts.IndexBytes); err != nil {
 				return err
 			}
 		}
@@ -193,7 +195,15 @@ func (l *loader) load() error {
 	if err := l.producers.RemoveStray(log); err != nil {
 		return err
 	}
-	return l.producers.Rebuild(log, l.logStart, l.logEnd, l.opts.Clean)
+	return l.written(l.producers.Rebuild(log, l.logStart, l.logEnd, l.opts.Clean))
+}
+
+// written is the error, or that a snapshot could not be written.
+func (l *loader) written(err error) error {
+	if err == nil && l.unwritten != nil {
+		return l.unwritten
+	}
+	return err
 }
 
 // completeSwaps removes what is left of unfinished work, and puts finished segments of the cleaner in their place.
@@ -299,7 +309,7 @@ func (l *loader) loadSegments() error {
 			if err != nil {
 				return err
 			}
-			if l.dir.files[format.SegmentFileName(base, format.KindLog)] == nil {
+			if !l.dir.exists(format.SegmentFileName(base, format.KindLog)) {
 				l.dir.remove(name)
 			}
 		case strings.HasSuffix(name, ".log"):
@@ -394,7 +404,7 @@ func (l *loader) insane(s *segment, noTimes bool) (bool, error) {
 func (l *loader) recoverSegment(s *segment) (int64, error) {
 	p, err := l.newProducers()
 	if err == nil {
-		err = p.Rebuild(producerLog(l.segments), l.opts.LogStart, s.base, false)
+		err = l.written(p.Rebuild(producerLog(l.segments), l.opts.LogStart, s.base, false))
 	}
 	if err != nil {
 		return 0, err
@@ -403,16 +413,18 @@ func (l *loader) recoverSegment(s *segment) (int64, error) {
 	if err == nil {
 		p.Snapshot()
 	}
-	return cut, err
+	return cut, l.written(err)
 }
 
 // recover is recoverLog: after an unclean stop the segments from the recovery point on are recovered, up to the first
 // that is cut.
 func (l *loader) recover() error {
 	if !l.opts.Clean {
-		for _, s := range between(l.segments, l.opts.RecoveryPoint, math.MaxInt64) {
+		unflushed := slices.Clone(between(l.segments, l.opts.RecoveryPoint, math.MaxInt64))
+		for i, s := range unflushed {
 			cut, err := l.recoverSegment(s)
-			if errors.Is(err, format.ErrIndexOrder) {
+			if errors.Is(err, format.ErrIndexOrder) || err != nil && l.unwritten != nil {
+				l.unwritten = nil
 				l.cuts = append(l.cuts, Cut{File: s.log.name, Base: s.base, At: 0, Why: err})
 				cut, err = s.empty()
 			}
@@ -423,7 +435,7 @@ func (l *loader) recover() error {
 				if _, err := s.nextOffset(); err != nil {
 					return l.located(s, err)
 				}
-				l.removeCut(after(l.segments, s.base))
+				l.removeCut(unflushed[i+1:])
 				break
 			}
 		}
@@ -475,11 +487,12 @@ func (l *loader) checkEnd() (int64, bool, error) {
 
 // openFirst makes the only segment of an empty log.
 func (l *loader) openFirst(base int64) error {
+	made := !l.dir.exists(format.SegmentFileName(base, format.KindLog))
 	s, err := l.open(base, "")
 	if err != nil {
 		return err
 	}
-	if l.opts.Preallocate && l.dir.disk[s.log.name] == nil {
+	if made && l.opts.Preallocate && l.dir.dir.Suffix != "delete" {
 		s.log.size, s.end = l.opts.SegmentBytes, &base // a file that is made is empty to its maker (FileRecords.open)
 	}
 	l.add(s)
@@ -529,8 +542,7 @@ func (l *loader) removeSnapshot(base int64) {
 	}
 }
 
-// finish is the rest of UnifiedLog's constructor: the first unstable offset must be in the log, and partition.metadata
-// readable.
+// finish is the rest of UnifiedLog's constructor: the first unstable offset is read, and partition.metadata.
 func (l *loader) finish() error {
 	if first, ok := l.producers.FirstOpen(); ok && l.dir.dir.Suffix != "delete" {
 		if err := l.findUnstable(max(first, l.logStart)); err != nil {
@@ -555,15 +567,11 @@ func (l *loader) finish() error {
 	return nil
 }
 
-// findUnstable is convertToOffsetMetadataOrThrow: an offset beyond the log, or one that cannot be read, keeps the log
-// from being loaded.
+// findUnstable is maybeConvertToOffsetMetadata: an offset that is in the log and cannot be read keeps the log from
+// being loaded.
 func (l *loader) findUnstable(offset int64) error {
 	s := floor(l.segments, offset)
-	switch {
-	case offset > l.logEnd || s == nil:
-		return stops("", "a transaction is open since offset %d, which is not in the log; its producer is in a snapshot",
-			offset)
-	case offset == l.logEnd:
+	if offset >= l.logEnd || s == nil {
 		return nil
 	}
 	l.unstable = true

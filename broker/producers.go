@@ -17,7 +17,12 @@ func (l *loader) newProducers() (*state.ProducerManager, error) {
 	m := state.NewProducerManager(nil, l.records())
 	m.ExpiredMs = l.opts.ExpiredMs
 	m.Written = func(offset int64, raw []byte) {
-		l.dir.create(format.SegmentFileName(offset, format.KindProducerSnapshot), raw, int64(len(raw)))
+		name := format.SegmentFileName(offset, format.KindProducerSnapshot)
+		if barred := l.dir.bars(name); barred != nil {
+			l.unwritten = barred
+			return
+		}
+		l.dir.create(name, raw, int64(len(raw)))
 	}
 	m.Dropped = func(s state.ProducerSnapshot, why error, unread bool) error {
 		if unread {

@@ -23,10 +23,8 @@ func (s *segment) recoverFrom(p *state.ProducerManager) (int64, error) {
 	x := &recovery{Recovered{Index: format.NewIndexBuilder(s.base, s.l.opts.Interval), Producers: p}, s}
 	s.recovered = true
 	s.changed()
-	for _, i := range []*index{s.offsetIndex(), s.timeIndex()} {
-		if err := i.reset(); err != nil {
-			return 0, err
-		}
+	if err := s.resetIndexes(); err != nil {
+		return 0, err
 	}
 	if f := s.l.dir.files[s.fileName(format.KindTxnIndex)]; f != nil {
 		f.rewrite(nil, 0)
@@ -162,10 +160,8 @@ func (s *segment) empty() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, x := range []*index{s.offsetIndex(), s.timeIndex()} {
-		if err := x.reset(); err != nil {
-			return 0, err
-		}
+	if err := s.resetIndexes(); err != nil {
+		return 0, err
 	}
 	if f := s.l.dir.files[s.fileName(format.KindTxnIndex)]; f != nil {
 		f.rewrite(nil, 0)

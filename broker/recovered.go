@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -35,7 +36,7 @@ func (x *Recovered) Add(b *format.Batch, indexed func() error) error {
 	if b.ProducerID >= 0 {
 		event, err := x.Producers.Append(b, x.Producers.Records)
 		if err == nil && event.Ended {
-			err = x.Txns.Add(event.Txn)
+			err = cmp.Or(x.Txns.Add(event.Txn), event.Started())
 		} else if err != nil && !fatal(err) {
 			err = &corrupt{err}
 		}

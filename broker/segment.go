@@ -126,6 +126,14 @@ func (s *segment) openIndex(kind format.Kind, width int64) *index {
 	return x
 }
 
+// resetIndexes empties both, one after the other.
+func (s *segment) resetIndexes() error {
+	if err := s.offsetIndex().reset(); err != nil {
+		return err
+	}
+	return s.timeIndex().reset()
+}
+
 // viewIndex calls fn with the entries of the offset index.
 func (s *segment) viewIndex(fn func(format.OffsetIndex) error) error {
 	x := s.offsetIndex()
@@ -221,15 +229,8 @@ func (w *walker) baseOffset() (int64, error) {
 	if !b.Legacy() || b.Codec() == format.CodecNone {
 		return b.BaseOffset, nil
 	}
-	r := w.s.l.records()
-	var rec format.Record
-	first, n := int64(0), 0
-	for r.Reset(b); r.Next(&rec); n++ {
-		if n == 0 {
-			first = rec.Offset
-		}
-	}
-	if err := r.Err(); err != nil {
+	first, err := w.s.l.records().FirstOffset(b)
+	if err != nil {
 		return 0, &corrupt{err}
 	}
 	return first, nil

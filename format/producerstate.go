@@ -81,9 +81,23 @@ type ProducerEvent struct {
 	Before  ProducerEntry // its state before, if Known
 	Began   bool          // the batch opened a transaction at its first offset
 	Ended   bool          // the batch is a marker that ended Txn
+	Unknown bool          // and another producer's marker has ended one that began at the same offset
 	Txn     CompletedTxn
 	Marker  TxnMarker // of a control batch with a record
 	HasMark bool
+}
+
+// EndedTwice is what keeps a broker from loading a log: it knows transactions by their first offset.
+func EndedTwice(first int64) error {
+	return fmt.Errorf("%w: a second end of a transaction from offset %d", ErrValue, first)
+}
+
+// Started is the error of a transaction that a broker does not know when it ends.
+func (ev *ProducerEvent) Started() error {
+	if ev.Unknown {
+		return EndedTwice(ev.Txn.FirstOffset)
+	}
+	return nil
 }
 
 // ProducerState is what a partition remembers of its idempotent and transactional producers (ProducerStateManager and
@@ -92,14 +106,19 @@ type ProducerState struct {
 	ids     map[int64]int32 // producer id → index into entries
 	entries []ProducerEntry // in order of their first appearance
 	open    txnHeap         // open transactions by first offset; entries of ended ones are dropped lazily
+	// started are the first offsets of open transactions, as a broker keeps them: of two that begin at one offset the
+	// first that ends takes the other's away.
+	started map[int64]struct{}
 	openN   int
 	end     int64
-	recent  int32 // index of the producer seen last: batches of one producer come in runs
+	// together are indexes into entries: each pair are producers that a broker saw for the first time in one read.
+	together [][2]int
+	recent   int32 // index of the producer seen last: batches of one producer come in runs
 }
 
 // NewProducerState is an empty state that covers the log up to the offset start, exclusive.
 func NewProducerState(start int64) *ProducerState {
-	return &ProducerState{ids: map[int64]int32{}, end: start}
+	return &ProducerState{ids: map[int64]int32{}, started: map[int64]struct{}{}, end: start}
 }
 
 // LoadProducerState is the state of a snapshot's entries that covers the log up to the offset end, exclusive. Producers
@@ -251,6 +270,9 @@ func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m Tx
 		ev.Txn = CompletedTxn{Aborted: m.Abort, AbortedTxn: AbortedTxn{ProducerID: b.ProducerID,
 			FirstOffset: e.CurrentTxnFirstOffset,
 			LastOffset:  b.BaseOffset, LastStableOffset: b.BaseOffset + 1}}
+		_, started := p.started[e.CurrentTxnFirstOffset]
+		ev.Unknown = !started
+		delete(p.started, e.CurrentTxnFirstOffset)
 		e.CurrentTxnFirstOffset = -1
 		p.openN--
 		if first, ok := p.FirstOpen(); ok {
@@ -289,6 +311,14 @@ func (p *ProducerState) Open() []ProducerEntry {
 	return open
 }
 
+// Together says that the producers from the nth on became known in one read of the log, which decides on their order
+// in a snapshot.
+func (p *ProducerState) Together(n int) {
+	if n+1 < len(p.entries) {
+		p.together = append(p.together, [2]int{n, len(p.entries)})
+	}
+}
+
 // Entries returns all producers in the order in which a broker writes them into a snapshot, that of a Java HashMap by
 // producer id.
 func (p *ProducerState) Entries() []ProducerEntry {
@@ -301,6 +331,9 @@ func (p *ProducerState) Entries() []ProducerEntry {
 		return int32((h ^ h>>16) & uint32(table-1))
 	}
 	entries := slices.Clone(p.entries)
+	for _, t := range p.together {
+		slices.Reverse(entries[t[0]:t[1]]) // HashMap.computeIfAbsent puts what is new first
+	}
 	slices.SortStableFunc(entries, func(a, b ProducerEntry) int {
 		return cmp.Compare(bucket(a.ProducerID), bucket(b.ProducerID))
 	})
@@ -317,6 +350,7 @@ type openTxn struct {
 // to what is open.
 func (p *ProducerState) begin(first int64, at int32) {
 	p.openN++
+	p.started[first] = struct{}{}
 	heap.Push(&p.open, openTxn{first, at})
 	if len(p.open) > 2*p.openN+64 {
 		p.open = slices.DeleteFunc(p.open, func(t openTxn) bool { return !p.live(t) })

@@ -125,6 +125,30 @@ func (r *RecordReader) FirstTimestamp(b *Batch) (ms int64, ok bool) {
 	return rec.Timestamp, true
 }
 
+// FirstOffset is the offset of the first message inside a wrapper of magic 0 or 1, as
+// AbstractLegacyRecordBatch.baseOffset finds it: of the messages only the lengths are looked at.
+func (r *RecordReader) FirstOffset(wrapper *Batch) (int64, error) {
+	r.Reset(wrapper)
+	defer r.Release()
+	if r.err != nil && r.notice != unnoticed {
+		return 0, r.err
+	}
+	for pos := int64(0); pos < int64(len(r.buf)); {
+		size, err := innerSize(r.buf, pos)
+		if errors.Is(err, ErrTruncated) {
+			break
+		} else if err != nil {
+			return 0, err
+		}
+		pos += size
+	}
+	if inner := decodeLegacy(r.buf, r.buf, 0); inner.Codec() != CodecNone {
+		return 0, &Error{What: "inner message", Want: "an uncompressed message", Got: "codec " + inner.Codec().String(),
+			Err: ErrValue}
+	}
+	return int64(binary.BigEndian.Uint64(r.buf)) + r.shift, nil
+}
+
 // Release lets go of the batch, and of its buffer if that is large. The records read are no longer valid.
 func (r *RecordReader) Release() {
 	r.codecs.release()

@@ -81,7 +81,7 @@ func (m *ProducerManager) Rebuild(log ProducerLog, start, end int64, clean bool)
 			if i >= last {
 				m.Snapshot()
 			}
-			if err := log.Replay(i, m.MapEnd, end, m.take); err != nil {
+			if err := m.replay(log, i, end); err != nil {
 				return err
 			}
 		}
@@ -91,11 +91,27 @@ func (m *ProducerManager) Rebuild(log ProducerLog, start, end int64, clean bool)
 	return nil
 }
 
-func (m *ProducerManager) take(b *format.Batch) error {
-	if m.Take != nil {
-		return m.Take(b)
+// replay is loadProducersFromRecords: the batches of a segment up to an end, whose transactions end when all are read.
+func (m *ProducerManager) replay(log ProducerLog, i int, end int64) error {
+	known, ended := m.Len(), []int64{}
+	err := log.Replay(i, m.MapEnd, end, func(b *format.Batch) error {
+		if m.Take != nil {
+			return m.Take(b)
+		}
+		ev, err := m.Append(b, m.Records)
+		if err == nil && ev.Ended {
+			ended = append(ended, ev.Txn.FirstOffset)
+			err = ev.Started()
+		}
+		return err
+	})
+	m.Together(known)
+	slices.Sort(ended)
+	for i := range ended {
+		if err == nil && i > 0 && ended[i] == ended[i-1] {
+			err = format.EndedTwice(ended[i])
+		}
 	}
-	_, err := m.Append(b, m.Records)
 	return err
 }
 

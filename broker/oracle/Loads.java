@@ -25,7 +25,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Loads partitions as a starting broker does, in place, one for each line of stdin:
  * <pre>
- * DIR clean|unclean RECOVERYPOINT LOGSTART INTERVAL INDEXBYTES
+ * DIR clean|unclean RECOVERYPOINT LOGSTART INTERVAL INDEXBYTES [PREALLOCATE SEGMENTBYTES]
  * </pre>
  * and prints a line "loaded START END SEGMENTS" or "offline|stops EXCEPTION", then a line "NAME BYTES CRC32" for each file that is
  * there afterwards, and an empty line.
@@ -70,6 +70,10 @@ public final class Loads {
         Properties config = new Properties();
         config.put("index.interval.bytes", words[4]);
         config.put("segment.index.bytes", words[5]);
+        if (words.length > 6) {
+            config.put("preallocate", words[6]);
+            config.put("segment.bytes", words[7]);
+        }
         try {
             UnifiedLog log = UnifiedLog.create(dir, new LogConfig(config), Long.parseLong(words[3]), Long.parseLong(words[2]), new Now(),
                 new BrokerTopicStats(), Time.SYSTEM, 900_000, new ProducerStateManagerConfig(86_400_000, false), 600_000,
