@@ -98,6 +98,9 @@ func (p *partition) badChecksum(seg *segment, data []byte, b, next *format.Batch
 	f := Finding{Code: "batch-crc-mismatch", Severity: Damage, Place: place, logPos: b.Pos,
 		Next:     p.putBack(flipped),
 		Evidence: []Evidence{{"crc", fmt.Sprintf("%#08x", b.ComputeCRC()), fmt.Sprintf("%#08x", b.CRC)}}}
+	if from := max(seg.nextOffset, 0); from < place.FirstOffset {
+		f.from, f.until = from, max(place.FirstOffset, place.LastOffset)+1 // the offset may be that of a message, its last
+	}
 	f.Message = "the checksum does not match: stored " + f.Evidence[0].Got + ", computed " + f.Evidence[0].Want
 	if p.counts[fileCode{place.File, f.Code}] < mostKept {
 		cause, evidence := diagnose(data, b)

@@ -70,8 +70,10 @@ type offsetOrder struct {
 	shaky bool
 	// high is the offset after the highest one seen; while prev.next is below it the log is in a stretch that went back.
 	high int64
-	// crossing is the first batch that reaches into the next segment's offsets.
+	// crossing is the first batch that reaches into the next segment's offsets, expected the offset that should have come
+	// in its place.
 	crossing placed
+	expected int64
 	crosses  bool
 	// outlier is the last batch that stood ahead of both neighbours; missing is the offset that should have come in its
 	// place.
@@ -176,7 +178,10 @@ func (o *offsetOrder) accept(b placed) {
 				b.next-1, b.seg.base)})
 	}
 	if next := b.seg.dir.Next; next != nil && b.next > next.Base && !o.crosses {
-		o.crossing, o.crosses = b, true
+		o.crossing, o.crosses, o.expected = b, true, b.seg.base
+		if o.started && o.prev.seg == b.seg && !o.unsure {
+			o.expected = min(b.base, o.prev.next)
+		}
 	}
 	o.shaky = o.unsure && o.damaged == b.seg && o.damagedTo == b.pos
 	o.prev, o.started, o.unsure, o.emptied = b, true, false, nil
@@ -195,12 +200,13 @@ func (o *offsetOrder) cross(b placed) {
 		if b.base > end && !b.vague && !o.unsure {
 			o.gap(end, b)
 		}
-	case b.base == end:
+	case b.base == end && !(crosses && o.p.compacted):
 		o.misnamed(b)
-	case crosses && crossing.pos == o.prev.pos && crossing.seg == o.prev.seg && crossing.counted() == b.base:
+	case crosses && crossing.pos == o.prev.pos && crossing.seg == o.prev.seg && crossing.counted() == b.base &&
+		(!o.p.compacted || crossing.base == o.expected):
 		o.wrongLast(crossing, b.base, &b)
 	case crosses:
-		o.found(crossing, Finding{Code: "segment-overlap",
+		o.found(crossing, Finding{Code: "segment-overlap", from: o.expected, until: max(crossing.next, o.prev.next),
 			Place: crossing.seg.place(crossing.pos, crossing.seg.size-crossing.pos, crossing.base, o.prev.next-1),
 			Message: fmt.Sprintf("offsets from %d on are in this segment and in the next one, which begins at %d; brokers "+
 				"read them from the next one", max(crossing.base, b.seg.base), b.seg.base),
@@ -233,7 +239,8 @@ func (o *offsetOrder) settle(next *placed) {
 
 // settleFirst: c, the first batch of its segment, is below the segment's base offset.
 func (o *offsetOrder) settleFirst(c placed, next *placed) {
-	if next != nil && next.base == c.seg.base+c.length() {
+	end := c.seg.base + c.length()
+	if next != nil && next.base == end || next == nil && o.ends(c, end) {
 		o.wrongBase(c, c.seg.base, next)
 		return
 	}

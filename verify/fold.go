@@ -183,6 +183,7 @@ var traits = map[string]trait{
 	"transaction-state":   hides,
 	"batch-max-timestamp": times | apart,
 	"batch-header":        apart,
+	"snapshot-content":    apart,
 	"leftover-swap":       apart,
 	"odd-file-name":       apart,
 
@@ -253,7 +254,7 @@ func explains(cause, effect *Finding) bool {
 		return to >= effect.FirstOffset || effect.Code == "marker-without-transaction" && from <= effect.FirstOffset
 	case of&ofState != 0:
 		_, last := effect.doubtful()
-		return last >= from && to >= effect.since
+		return last+1 >= from && to >= effect.since
 	}
 	return false
 }
@@ -268,7 +269,7 @@ func standsAfter(cause, effect *Finding) bool {
 // sameHeader: a base offset that is wrong breaks more than one rule.
 func sameHeader(cause, effect *Finding) bool {
 	return cause.Pos == effect.Pos && (cause.Code == "batch-base-offset" || cause.Code == "offset-overflow" ||
-		cause.Code == "offset-order") &&
+		cause.Code == "offset-order" || cause.Code == "batch-last-offset") &&
 		(traits[effect.Code]&moves != 0 || effect.Code == "batch-header")
 }
 
@@ -349,6 +350,10 @@ func explainsState(cause, effect *Finding) bool {
 		from, to := cause.doubtful()
 		return moved && from >= 0 && from < effect.until && to+1 >= effect.from
 	case "snapshot-content":
+		if cause.Code == effect.Code { // later snapshots say the same
+			return cause.File < effect.File && overlap && cause.FirstOffset == effect.FirstOffset &&
+				cause.LastOffset == effect.LastOffset
+		}
 		// The batch that the entry is about was found to be wrong.
 		overlap = overlap || effect.until > 0 && cause.FirstOffset >= effect.from && cause.FirstOffset < effect.until
 		return cause.Severity > Note && cause.logPos >= 0 && cause.base >= 0 && overlap
