@@ -257,6 +257,8 @@ func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
 		f.Message += "; " + p.startWords() + " puts another log in its place" + goneWords(s)
 	case isCut:
 		f.Message += fmt.Sprintf("; %s cuts the segment at byte %d", p.startWords(), cut.At) + lostWords(s) + p.vanishing()
+	case known && c.Action == broker.Truncate:
+		f.Message += "; " + p.startWords() + " splits the segment, since its offsets do not fit its indexes"
 	case traits[f.Code]&(moves|hides) == 0:
 		return false
 	case loaded && seg.Recovered:

@@ -31,9 +31,18 @@ func TestOracleVerdict(t *testing.T) {
 	var trials []*trial
 	for i := range max(count, 200) {
 		c := newTrial(t, rng, filepath.Join(root, fmt.Sprint(i)), bases[rng.IntN(len(bases))])
+		if rng.IntN(8) == 0 {
+			p, _ := format.ParsePartitionDir(filepath.Base(c.dir))
+			writeFile(t, filepath.Join(c.root, "log-start-offset-checkpoint"), fmt.Appendf(nil, "0\n1\n%s %d %d\n", p.Topic,
+				p.Partition, c.end+rng.Int64N(60)-40))
+		}
 		m := fixture.Mutator{Rand: rng, Dir: c.dir}
 		for range 1 + rng.IntN(5)/4 {
-			m.Step()
+			if rng.IntN(3) > 0 {
+				m.Step()
+			} else {
+				m.Odd()
+			}
 		}
 		c.did = strings.Join(m.Done, ", ")
 		c.verify(t)
@@ -47,6 +56,9 @@ func TestOracleVerdict(t *testing.T) {
 	out := strings.Split(string(java.Run(t, strings.NewReader(input.String()), "Loads")), "\n\n")
 	bad, heard, lies := map[string]int{}, map[string]int{}, 0
 	for i, c := range trials {
+		if strings.Contains(c.did, "sealed") {
+			continue // it makes other batches of those that were there, which are neither gone nor taken
+		}
 		loaded := strings.HasPrefix(out[i], "loaded")
 		before, after := intactIn(t, c.dir+".before"), intactIn(t, c.dir)
 		gone, taken := less(c.healthy, before), less(before, after)
@@ -62,7 +74,8 @@ func TestOracleVerdict(t *testing.T) {
 			wrong = fmt.Sprint("intact batches are taken, and no damage: ", taken[:min(3, len(taken))])
 		case len(committed) > 0 && worst < Damage:
 			wrong = fmt.Sprint("committed batches are gone, and no damage: ", committed[:min(3, len(committed))])
-		case loaded && whole && len(taken) == 0 && !leavesNames(c.did) && worst == Damage && c.asGood(t):
+		case loaded && whole && len(taken) == 0 && !leavesNames(c.did) && worst == Damage && c.logStart(t) <= c.end &&
+			c.asGood(t):
 			wrong = "nothing is lost, lookups are right, and damage"
 		}
 		for _, lie := range newOutcome(t, c, out[i], taken).lies(heard) {
@@ -84,7 +97,8 @@ func TestOracleVerdict(t *testing.T) {
 
 // leavesNames reports whether files were renamed, or left over: what is wrong with names is damage by itself.
 func leavesNames(did string) bool {
-	return strings.Contains(did, "rename") || strings.Contains(did, "leave")
+	return slices.ContainsFunc([]string{"rename", "leave", "segment to", "companion", "empty segment", "directory"},
+		func(what string) bool { return strings.Contains(did, what) })
 }
 
 func sum(m map[string]int) int {
