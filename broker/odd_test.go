@@ -90,14 +90,16 @@ func odds() []odd {
 		{"a log that goes and is made again under its name", hello, func(t *testing.T, dir string) {
 			write(t, dir, "00000000000000000600.log.deleted", "")
 			write(t, dir, "00000000000000000500.log", "")
-		}, LoadOptions{Preallocate: true, Clean: true, LogStart: 600}, "", map[string]int64{"00000000000000000600.log": 1 << 20}},
+		}, LoadOptions{Preallocate: true, Clean: true, LogStart: 600},
+			"", map[string]int64{"00000000000000000600.log": 1 << 20}},
 		{"a transaction that is open beyond the log", hello, add("00000000000000000001.snapshot", opened(40)),
 			LoadOptions{Clean: true}, "", nil},
 		{"a segment that begins at the largest offset", hello, func(t *testing.T, dir string) {
 			write(t, dir, "09223372036854775807.log", "")
 			write(t, dir, firstLog, "cut")
 		}, LoadOptions{}, "", map[string]int64{firstLog: 0, "09223372036854775807.log": 0}},
-		{"a directory named as a snapshot", hello, instead("00000000000000000007.snapshot"), LoadOptions{Clean: true}, "", nil},
+		{"a directory named as a snapshot", hello, instead("00000000000000000007.snapshot"), LoadOptions{Clean: true},
+			"", nil},
 		{"a directory where a snapshot is to be written", hello, instead("00000000000000000001.snapshot"),
 			LoadOptions{Clean: true}, errDirectory.Error(), nil},
 		{"and recovery is to write it", hello, instead("00000000000000000001.snapshot"), LoadOptions{}, "",

@@ -177,7 +177,8 @@ func (c *trial) unseen(file string, before, after []byte, healthy map[fileCode]b
 	return ""
 }
 
-// inOrder reports whether all of a log are batches, whose checksums hold and whose offsets rise, up to the next segment.
+// inOrder reports whether all of a log are batches, whose checksums hold and whose offsets rise, up to the next
+// segment.
 func (c *trial) inOrder(name string, log []byte) bool {
 	next := format.ParseFileName(name).Base
 	scan := format.NewScanner(log, 0, next)
