@@ -50,6 +50,10 @@ func opened(t *testing.T, root string) *Partition {
 func TestLookupAfterUncleanStop(t *testing.T) {
 	for recoveryPoint, anew := range map[string]bool{"0": true, "32": true, "64": true, "96": false} {
 		p := opened(t, killedDir(t, recoveryPoint))
+		sweep, err := p.Sweep(t.Context(), Options{Interval: -1}, nil)
+		if err != nil || sweep.Anew != anew || (sweep.Total.Astray() == 0) != anew {
+			t.Errorf("recovery point %s: the sweep is %+v, %v", recoveryPoint, sweep.Total, err)
+		}
 		for offset := int64(64); offset < 96; offset++ {
 			r, err := p.LookupOffset(t.Context(), offset, Options{Interval: -1})
 			if err != nil {

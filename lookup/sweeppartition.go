@@ -32,6 +32,8 @@ type PartitionSweep struct {
 	Interval  Interval
 	Segments  []*SegmentSweep
 	Total     Totals
+	// Anew: the indexes are those that the next start makes, since those on disk lead astray.
+	Anew bool
 }
 
 // Totals sum up the lookups over several segments.
@@ -49,8 +51,25 @@ func (t *Totals) Astray() int64 { return t.NotFound + t.Failed }
 // A Progress is told how many bytes of logs have been gone through. It may be nil.
 type Progress func(bytes int64)
 
-// Sweep looks up every offset of every segment.
+// Sweep looks up every offset of every segment, through the indexes that the next start makes where those on disk lead
+// astray.
 func (p *Partition) Sweep(ctx context.Context, o Options, progress Progress) (*PartitionSweep, error) {
+	out, err := p.sweep(ctx, o, progress)
+	if err != nil || o.Interval >= 0 || out.Total.Astray() == 0 {
+		return out, err
+	}
+	after := p.afterStart()
+	if after == nil {
+		return out, nil
+	}
+	if next, err := after.sweep(ctx, o, nil); err == nil && next.Total.Astray() < out.Total.Astray() {
+		next.Anew = true
+		return next, nil
+	}
+	return out, ctx.Err()
+}
+
+func (p *Partition) sweep(ctx context.Context, o Options, progress Progress) (*PartitionSweep, error) {
 	if len(p.Segments) == 0 {
 		return nil, p.dir.NoSegment()
 	}
@@ -283,6 +302,10 @@ func (s *PartitionSweep) AppendText(dst []byte, st Style) []byte {
 func (s *PartitionSweep) notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if s.Anew {
+		note("These are lookups through the indexes that the next start makes: the broker did not stop cleanly, and the " +
+			"indexes on disk lead elsewhere; kseg verify says why.")
+	}
 	for _, one := range s.Segments {
 		if one.Missing && s.Supposed < 0 && one.Survey.Batches > 0 {
 			note("Segment %d has no offset index: every lookup scans from byte 0.", one.Base)
