@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kseg/format"
@@ -233,4 +234,30 @@ func TestEveryKind(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the device does not give is passed over: the rest is printed, and the place told.
+func TestUnreadableBytes(t *testing.T) {
+	path := bigLog(t, "4.4.0/codecs/codec-lz4-createtime-0/00000000000000000000.log")
+	o := defaults()
+	whole := units(t, o, path, false)
+	const bad = 1 << 20
+	defer logdir.Inject(func(a logdir.Access) error {
+		if a.Op == "read" && a.Pos == bad {
+			return syscall.EIO
+		}
+		return nil
+	})()
+	for _, jobs := range []int{1, 4} {
+		o.Jobs = jobs
+		out, errOut, res := dumped(t, o, path)
+		lost := len(whole) - strings.Count(out, "baseOffset: ")
+		if lost < 1 || lost > 50 || !strings.Contains(out, whole[len(whole)-1]) || !res.Incomplete || res.Damage {
+			t.Errorf("%d jobs: %d batches of %d are lost; %+v", jobs, lost, len(whole), res)
+		}
+		if strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "input/output error") ||
+			!strings.Contains(errOut, "reading resumes at byte") {
+			t.Errorf("%d jobs: stderr: %s", jobs, errOut)
+		}
+	}
 }
