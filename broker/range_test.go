@@ -34,6 +34,8 @@ func TestRangeAndWhatSetsIt(t *testing.T) {
 			200},
 		"beyond the end": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(41) }, 0, 30, LimitActive, 0,
 			300},
+		"at the end": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo = at(40) }, 40, 40, LimitActive, 400,
+			0},
 		"below the start": {func(l *CleanerLog, _ *CleanerSettings) { l.CleanedTo, l.StartOffset = at(3), 12 }, 12, 30,
 			LimitActive, 200, 200},
 		"lag":              {func(_ *CleanerLog, s *CleanerSettings) { s.MinLagMs = 8000 }, 0, 20, LimitLag, 0, 200},

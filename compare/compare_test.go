@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -314,6 +315,21 @@ func TestCompaction(t *testing.T) {
 	got = compareDirs(t, write(t, records, 6, 5, 0, format.CodecNone), write(t, hole, 6, 10, 0, format.CodecNone))
 	if got.Result != Compacted || got.B.Missing != 12 {
 		t.Errorf("a hole in merged segments: %s, %d missing", got.Result, got.B.Missing)
+	}
+}
+
+// A record at the first offset that both logs hold is missing from one of which only an empty batch is left.
+func TestMissingAtTheFirstSharedOffset(t *testing.T) {
+	records := logOf(1, 1)
+	a, b := write(t, records, 1, 1, 0, format.CodecNone), filepath.Join(t.TempDir(), "t-0")
+	empty := format.AppendBatch(nil, &format.Batch{BaseTimestamp: records[0].time, MaxTimestamp: records[0].time,
+		ProducerID: 7, BaseSequence: -1}, nil)
+	if err := errors.Join(os.Mkdir(b, 0o755), os.WriteFile(filepath.Join(b, "00000000000000000000.log"), empty,
+		0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if got := compareDirs(t, a, b); got.B.Missing != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 

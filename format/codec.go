@@ -273,7 +273,7 @@ func (d *decompressor) unzstd(dst, src []byte, limit int64) ([]byte, error) {
 // zstdError turns the library's error about a frame above the limit into ours, unless the frame claims more than its
 // bytes can hold: a block takes four of them and makes at most 128 KiB.
 func zstdError(err error, src []byte, limit int64) error {
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) && int64(len(src)/4+1)*zstdRoom > limit {
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) && int64(len(src)/4)*zstdRoom > limit {
 		return tooLarge(limit)
 	}
 	return err

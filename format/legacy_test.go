@@ -119,3 +119,19 @@ func TestOffsetsInsideAWrapper(t *testing.T) {
 		}
 	}
 }
+
+// What a message of magic 0 or 1 has no field for is absent in the way of RecordBatch (NO_PARTITION_LEADER_EPOCH and so
+// on).
+func TestWhatLegacyMessagesLack(t *testing.T) {
+	for magic := byte(0); magic < 2; magic++ {
+		raw := binary.BigEndian.AppendUint64(nil, 7)
+		raw = append(raw, make([]byte, 4+14+8*int(magic))...)
+		binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
+		raw[16] = magic
+		b, err := format.DecodeBatch(raw, 0)
+		if err != nil || b.LeaderEpoch != -1 || b.ProducerID != -1 || b.ProducerEpoch != -1 || b.BaseSequence != -1 ||
+			b.Count != 1 || b.BaseOffset != 7 || b.LastOffset != 7 || b.MaxTimestamp != int64(magic)-1 {
+			t.Errorf("magic %d: %+v, %v", magic, b, err)
+		}
+	}
+}

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	"kseg/broker"
+	"kseg/format"
 	"kseg/internal/fixture"
+	"kseg/logdir"
 )
 
 // expectLines compares what is found in a directory with lines of "severity code file position offsets".
@@ -72,5 +75,51 @@ func TestIndexInAGapOfTheCleaner(t *testing.T) {
 		dir := fixture.Dir(t, c.base)
 		apply(t, dir, "remove "+c.log)
 		expectLines(t, c.base, dir, c.want)
+	}
+}
+
+// Another copy that takes a partition's place loses something only if it ends before it.
+func TestReplacedByAShorterCopy(t *testing.T) {
+	for end, want := range map[int64]int{9: 1, 10: 0, 11: 0} {
+		o := &operands{driver: &driver{opts: &Options{}}}
+		copyOf := &broker.PartitionStart{Partition: &logdir.Partition{}, Loaded: &broker.Loaded{LogEnd: end}}
+		o.replaced(&broker.PartitionStart{Partition: &logdir.Partition{}, Loaded: &broker.Loaded{LogEnd: 10},
+			Replaced: copyOf})
+		if len(o.findings) != want {
+			t.Errorf("a copy that ends at %d: %+v", end, o.findings)
+		}
+	}
+}
+
+// An old time for a record at the log end or after it is of a log that was cut off and written on.
+func TestOverwrittenFromTheLogEndOn(t *testing.T) {
+	for _, c := range []struct {
+		entry format.TimeEntry
+		want  bool
+	}{
+		{format.TimeEntry{TimestampMs: 1999, Offset: 19}, false},
+		{format.TimeEntry{TimestampMs: 1999, Offset: 20}, true},
+		{format.TimeEntry{TimestampMs: 2000, Offset: 20}, false},
+	} {
+		s := &segment{base: 10, nextOffset: 20, maxTimestamp: 2000, timeIndex: format.AppendTimeEntry(nil, 10, c.entry)}
+		if got := s.overwritten(); got != c.want {
+			t.Errorf("%+v: %v", c.entry, got)
+		}
+	}
+}
+
+// Where only a bit of the last entry in use is wrong, that is damage and not what a truncation left, though the index has
+// room as that of a killed broker.
+func TestFlippedLastEntryIsNotStale(t *testing.T) {
+	for bit, want := range map[byte]string{
+		1 << 0: "damage index-invalid 00000000000000000096.index 32 119",
+		1 << 4: "damage index-invalid 00000000000000000096.index 32 119",
+	} {
+		dir := fixture.Dir(t, plainBase)
+		rewritten(t, dir, "00000000000000000096.index", func(index []byte) []byte {
+			index[len(index)-1] ^= bit
+			return append(index, make([]byte, 64)...)
+		})
+		expectLines(t, fmt.Sprintf("bit %#x of the position", bit), dir, want)
 	}
 }

@@ -33,7 +33,7 @@ func (d *Damage) Pos() int64 {
 
 // Tail reports whether this is what the end of a log may look like after its broker was killed, or with preallocation.
 func (d *Damage) Tail() bool {
-	return d.Hole != nil && d.Hole.Next < 0 && (d.Hole.Kind == format.TornTail || d.Hole.Kind == format.ZeroTail)
+	return d.Hole != nil && (d.Hole.Kind == format.TornTail || d.Hole.Kind == format.ZeroTail)
 }
 
 // Chunks yields what is in a log, in the order of the file, for those who read several logs side by side (with

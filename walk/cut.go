@@ -2,7 +2,6 @@ package walk
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"kseg/format"
@@ -183,7 +182,7 @@ func (c *cutter) readable(pos int64) int64 {
 	size := int64(len(c.data))
 	const page = 4096
 	for step := int64(page); ; step = min(2*step, 1<<20) {
-		if pos = (pos/page)*page + step; pos >= size || pos > math.MaxInt64-step {
+		if pos = (pos/page)*page + step; pos >= size {
 			return size
 		}
 		if c.log.File.Read(one[:], pos) == nil {
