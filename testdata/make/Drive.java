@@ -18,6 +18,9 @@ import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.AcknowledgeType;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -26,12 +29,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.TopicPartitionReplica;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** Does what the lines on standard input say, with a cluster at args[0]; prints "ok" or "failed: why" after each. README.md lists them. */
 public final class Drive {
     private static final List<Thread> LOAD = new ArrayList<>();
     private static final Map<String, KafkaProducer<byte[], byte[]>> TRANSACTIONAL = new HashMap<>();
+    private static final List<KafkaShareConsumer<byte[], byte[]>> LEFT = new ArrayList<>();
     private static final Random RANDOM = new Random(1);
     private static String servers;
     private static Admin admin;
@@ -82,6 +87,8 @@ public final class Drive {
                 && described(partition(w[1])).leader().id() == Integer.parseInt(w[2]));
             case "await-start" -> await(() -> admin.listOffsets(Map.of(partition(w[1]), OffsetSpec.earliest())).all().get()
                 .get(partition(w[1])).offset() >= Long.parseLong(w[2]));
+            case "share" -> share(w[1], w[2],
+                w[3].equals("leave") ? Optional.empty() : Optional.of(AcknowledgeType.valueOf(w[3].toUpperCase())), Integer.parseInt(w[4]));
             case "load" -> load(w[1], w[2].split(","), settings);
             case "quiet" -> quiet();
             default -> throw new IllegalArgumentException("no such command");
@@ -180,6 +187,32 @@ public final class Drive {
             producer.commitTransaction();
         else if (end.equals("abort"))
             producer.abortTransaction();
+    }
+
+    /** A share consumer acknowledges so many records of a topic, or, without a type, leaves them acquired. */
+    private static void share(String group, String topic, Optional<AcknowledgeType> as, int count) throws Exception {
+        Map<String, Object> config = Map.of("bootstrap.servers", servers, "group.id", group,
+            "share.acknowledgement.mode", "explicit", "max.poll.records", 1, "share.acquire.mode", "record_limit");
+        int left = count;
+        KafkaShareConsumer<byte[], byte[]> consumer =
+            new KafkaShareConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        consumer.subscribe(Set.of(topic));
+        for (long end = System.currentTimeMillis() + 60_000; left > 0 && System.currentTimeMillis() < end;) {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofSeconds(1))) {
+                as.ifPresent(type -> consumer.acknowledge(record, type));
+                left--;
+            }
+            if (as.isPresent())
+                consumer.commitSync();
+            else
+                break;
+        }
+        if (as.isPresent())
+            consumer.close();
+        else
+            LEFT.add(consumer);
+        if (left > 0 && as.isPresent())
+            throw new IllegalStateException("only " + (count - left) + " records in a minute");
     }
 
     /** "config topic:NAME set k=v" or "config broker:ID delete k=". */
