@@ -135,3 +135,16 @@ func TestWhatLegacyMessagesLack(t *testing.T) {
 		}
 	}
 }
+
+// The beginning of a batch at the end of a file is one that was being written, if its offset can be that of one: from
+// what is expected up to 2^31-1 above the segment's base.
+func TestTornOffsets(t *testing.T) {
+	const base, largest = 7, 7 + 1<<31 - 1
+	for offset, want := range map[int64]format.HoleKind{base - 1: format.Damage, base: format.TornTail,
+		largest: format.TornTail, largest + 1: format.Damage} {
+		s := format.NewScanner(binary.BigEndian.AppendUint64(nil, uint64(offset)), 0, base)
+		if !s.Next() || s.Hole() == nil || s.Hole().Kind != want {
+			t.Errorf("%d: %+v", offset, s.Hole())
+		}
+	}
+}

@@ -231,7 +231,7 @@ func ParsePartitionDir(name string) (PartitionDir, bool) {
 
 // suffixedDir is the broker's pattern ^(\S+)-(\S+)\.(\S+) for what stands before "-delete", "-future" or "-stray".
 func suffixedDir(s string) bool {
-	if strings.ContainsAny(s, " \t\n\v\f\r") || len(s) < 5 {
+	if strings.ContainsAny(s, " \t\n\v\f\r") || s == "" {
 		return false
 	}
 	dash := strings.IndexByte(s[1:], '-') + 1

@@ -61,3 +61,23 @@ func TestDirThatCannotBeRead(t *testing.T) {
 		t.Errorf("%v", problems)
 	}
 }
+
+// A log never ends before its start, though a checkpoint puts that after all that is there: a broker begins it anew.
+func TestBoundsOfALogThatBeginsAfterItsEnd(t *testing.T) {
+	path := fixture.Dir(t, "4.4.0/logdirs/clean/data1")
+	for start, want := range map[string]LogBounds{"9": {9, 109}, "109": {109, 109}, "200": {200, 200}} {
+		if err := os.WriteFile(filepath.Join(path, "log-start-offset-checkpoint"), []byte("0\n1\nprices 0 "+start+"\n"),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+		dir := openDir(t, path)
+		for _, p := range dir.Partitions {
+			if p.Topic != "prices" {
+				continue
+			}
+			if got, known, err := Bounds(p, ReadDir(dir)); err != nil || !known || got != want {
+				t.Errorf("%s: %+v, %v, %v", start, got, known, err)
+			}
+		}
+	}
+}

@@ -108,8 +108,8 @@ func TestOverwrittenFromTheLogEndOn(t *testing.T) {
 	}
 }
 
-// Where only a bit of the last entry in use is wrong, that is damage and not what a truncation left, though the index has
-// room as that of a killed broker.
+// Where only a bit of the last entry in use is wrong, that is damage and not what a truncation left, though the index
+// has room as that of a killed broker.
 func TestFlippedLastEntryIsNotStale(t *testing.T) {
 	for bit, want := range map[byte]string{
 		1 << 0: "damage index-invalid 00000000000000000096.index 32 119",
