@@ -53,6 +53,9 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) int {
 	patience = 0
+	for _, name := range []string{"COLUMNS", "NO_COLOR", "KAFKA_LOG_DIRS"} {
+		os.Unsetenv(name) // what a test wants it sets itself
+	}
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
