@@ -516,7 +516,7 @@ func (b *Start) Finish(all []*PartitionStart) {
 	for _, p := range all {
 		p.Unserved = offline[p.Partition.Parent]
 	}
-	if len(b.Dirs) > 0 && !left && slices.ContainsFunc(b.Dirs, (*DirStart).isOffline) {
+	if len(b.Dirs) > 0 && !left && (len(b.Offline) > 0 || slices.ContainsFunc(b.Dirs, (*DirStart).isOffline)) {
 		b.Stops = append(b.Stops, Reason{Text: "no log directory is left that is not offline"})
 	}
 }

@@ -347,6 +347,18 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestOnlyLogDirectoryIsAFile: a real broker ended where a file had the name of its only log directory.
+func TestOnlyLogDirectoryIsAFile(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	remove(t, root, "data1")
+	write(t, root, "data1", "x")
+	meta := filepath.Join(root, "meta")
+	start, _ := predictWith(t, "log.dirs="+filepath.Join(root, "data1")+"\nmetadata.log.dir="+meta+"\n", meta)
+	if len(start.Offline) != 1 || len(start.Stops) != 1 {
+		t.Errorf("%v, %v", start.Offline, start.Stops)
+	}
+}
+
 // TestProgress: when all partitions are loaded, all bytes of their logs have been counted, read or not.
 func TestProgress(t *testing.T) {
 	root := fixture.Dir(t, "4.4.0/logdirs/clean")
