@@ -269,10 +269,3 @@ func (r *transactionReader) record(partition int32, rec *format.Record) bool {
 	r.out.ids[id] = t
 	return true
 }
-
-// AbortCommand is how an operator ends a transaction that hangs, by the offset that it began at. The topic is a word
-// for a shell.
-func AbortCommand(topic string, partition int32, start int64) string {
-	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic %s --partition %d "+
-		"--start-offset %d", topic, partition, start)
-}

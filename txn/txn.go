@@ -308,7 +308,8 @@ func (t *Transaction) note(text string, args ...any) {
 
 // AbortLine is the command that aborts a transaction of the partition.
 func (r *Report) AbortLine(t *Transaction) string {
-	return state.AbortCommand(render.ShellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
+	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic %s --partition %d "+
+		"--start-offset %d", render.ShellWord(r.Partition.Topic), r.Partition.PartitionDir.Partition, t.FirstOffset)
 }
 
 // OldAbortLine is the same for brokers before 3.0.

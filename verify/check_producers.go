@@ -7,7 +7,6 @@ import (
 
 	"kseg/format"
 	"kseg/render"
-	"kseg/state"
 )
 
 // checkProducers looks at the sequence numbers and epochs of each producer, and at its transactions.
@@ -156,7 +155,6 @@ func (x *producerFollower) finish() {
 		x.p.found(where.seg, Finding{Code: "open-transaction", Place: where.place, Producer: new(e.ProducerID),
 			logPos:  where.place.Pos,
 			Message: message + "; read_committed consumers stop there until it ends",
-			Next: state.AbortCommand(render.ShellWord(x.p.dir.Topic), x.p.dir.Partition,
-				e.CurrentTxnFirstOffset)})
+			Next:    "kseg txn " + render.ShellWord(x.p.dir.Display)})
 	}
 }
