@@ -93,7 +93,7 @@ type scanner struct {
 	open   bool
 	next   int64 // after the last batch, before which nothing should come
 	prev   int64 // after the batch before that
-	exact  bool  // the last batch begins where it should
+	exact  bool  // the last batch begins where it should, and has a record of each of its offsets
 	// back is what next was before the only batch of the present piece, which lies below; -1 if that is not so.
 	back int64
 	// held is the last batch, if its checksum is wrong, until it is known whether its length leads to an intact one.
@@ -244,7 +244,7 @@ func (s *scanner) place(p piece) {
 	case p.first >= s.next:
 		s.add(p)
 	case s.open && s.exact && p.first >= s.prev:
-		// The batch before goes on exactly where it should: this one is out of place.
+		// The batch before is where it should be, and ends where it says: this one is out of place.
 		p.suspect = true
 		s.close()
 		s.pieces = append(s.pieces, p)
@@ -283,7 +283,7 @@ func (s *scanner) add(p piece) {
 	if s.open && (gap || p.from != s.run.to || p.way != asIs || s.run.way != asIs) {
 		s.close()
 	}
-	s.exact = p.first == s.next
+	s.exact = p.first == s.next && p.records == p.last-p.first+1
 	s.prev, s.next = s.next, p.last+1
 	if !s.open {
 		s.run, s.before, s.open = p, piece{}, true
