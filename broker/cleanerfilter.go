@@ -251,4 +251,24 @@ func (f *recordFilter) measure(out *fate, b *format.Batch, marker bool) {
 		}
 		last = r.offset
 	}
+	if out.err == nil {
+		out.err = writable(b)
+	}
+}
+
+// writable says why a batch with the producer of another one is not written
+// (MemoryRecordsBuilder.validateProducerState).
+func writable(b *format.Batch) error {
+	what := ""
+	switch none := b.ProducerID == -1; {
+	case none && b.Transactional():
+		what = "a producer id, as the batch is transactional"
+	case !none && b.ProducerEpoch == -1:
+		what = "a producer epoch, as there is a producer id"
+	case !none && b.BaseSequence < 0 && !b.Control():
+		what = "a sequence number, as there is a producer id"
+	default:
+		return nil
+	}
+	return &format.Error{What: "batch", Pos: b.Pos, Want: what, Got: "none", Err: format.ErrValue}
 }

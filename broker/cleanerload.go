@@ -74,10 +74,13 @@ func LoadCleanerLog(ctx context.Context, p *logdir.Partition, src CleanerSource)
 		}
 		l.Cuts = slices.DeleteFunc(opened.cuts, func(c Cut) bool { return c.Base >= active })
 	}
-	if recovered := !opened.opts.Clean; !recovered || !l.holds(opened, src.Watermark) {
-		if err := l.reads(ctx, q, options); err != nil {
-			return nil, err
-		}
+	if recovered := !opened.opts.Clean; recovered {
+		err = l.holds(ctx, q, options, opened)
+	} else {
+		err = l.reads(ctx, q, options)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, seg := range opened.segments {
 		s, err := loadCleanerSegment(seg)
@@ -113,28 +116,33 @@ func (l *LoadedLog) reads(ctx context.Context, p *logdir.Partition, options stat
 	return nil
 }
 
-// holds takes those of a log that was recovered. It is false if that does not tell the last stable offset: of a log
-// that was not cut, in which a transaction may have ended above the high watermark.
-func (l *LoadedLog) holds(done *loader, watermark func(start, end int64) int64) bool {
+// holds takes those of a log that was recovered. The disk tells of transactions that have ended above the high
+// watermark: one that ended in what was cut, and began before, is open in what is left.
+func (l *LoadedLog) holds(ctx context.Context, p *logdir.Partition, options state.LoadOptions, done *loader) error {
 	l.Open, l.entries = done.producers.Open(), done.producers.Entries()
 	l.StartOffset, l.EndOffset, l.HighWatermark = done.logStart, done.logEnd, done.logEnd
-	if watermark != nil {
-		l.HighWatermark = watermark(l.StartOffset, l.EndOffset)
+	if options.HighWatermark != nil {
+		l.HighWatermark = options.HighWatermark(l.StartOffset, l.EndOffset)
 	}
 	l.StableOffset = l.HighWatermark
 	if done.held != nil {
 		l.StableOffset = min(l.StableOffset, *done.held)
 	}
-	return len(l.Cuts) > 0 || l.HighWatermark == l.EndOffset
+	if l.HighWatermark == l.EndOffset {
+		return nil
+	}
+	options.HighWatermark = func(_, _ int64) int64 { return l.HighWatermark }
+	producers, err := state.LoadProducers(ctx, p, options)
+	if err == nil {
+		l.StableOffset = min(l.StableOffset, producers.LastStable)
+	}
+	return err
 }
 
-// recoverForCleaner is what recovery makes of a log, if it comes to more than the active segment, else the log as it
-// was opened. refused says why the log is not loaded, and splits that recovery splits segments.
+// recoverForCleaner is what recovery makes of a log, else the log as it was opened. refused says why the log is not
+// loaded, and splits that recovery splits segments.
 func recoverForCleaner(p *logdir.Partition, opts LoadOptions, opened *loader) (l *loader, refused error, splits bool,
 	err error) {
-	if log := producerLog(opened.segments); log.Floor(opts.RecoveryPoint) >= len(opened.segments)-1 {
-		return opened, nil, false, nil
-	}
 	opts.Clean = false
 	l = &loader{dir: newFolder(p, nil), opts: &opts}
 	err = l.create()

@@ -83,7 +83,7 @@ func TestOracleCleanRecovered(t *testing.T) {
 	for i := range tasks {
 		parent := filepath.Join(root, strconv.Itoa(i))
 		dir := filepath.Join(parent, "t-0")
-		fixture.WriteKeyedLog(t, rng, dir, nowMs)
+		end := fixture.WriteKeyedLog(t, rng, dir, nowMs)
 		logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 		for range 1 + rng.IntN(2) {
 			name := logs[rng.IntN(len(logs))]
@@ -104,6 +104,9 @@ func TestOracleCleanRecovered(t *testing.T) {
 		tasks[i] = cleanTask{dir: dir, cleaned: -1, nowMs: nowMs, mapBytes: 24 * 60, askedMs: nowMs, out: "-",
 			configs: map[string]string{"unclean": point, "delete.retention.ms": "1000", "internal.segment.bytes": "9000",
 				"segment.index.bytes": "2000"}}
+		if i%3 == 0 {
+			tasks[i].configs["high.watermark"] = strconv.FormatInt(end-int64(i), 10)
+		}
 	}
 	compare(t, tasks)
 }

@@ -177,3 +177,20 @@ func TestPutOffsetsSayWhatTheMapSays(t *testing.T) {
 		}
 	}
 }
+
+// A batch of which a part stays is written anew only with a producer that makes sense.
+func TestWritable(t *testing.T) {
+	for _, c := range []struct {
+		id       int64
+		epoch    int16
+		sequence int32
+		attrs    int16
+		want     bool
+	}{{-1, -1, -1, 0, true}, {-1, -1, -1, 0x10, false}, {7, 0, 0, 0x10, true}, {-2, -1, 0, 0, false}, {-2, 0, 0, 0, true},
+		{7, 0, -1, 0x10, false}, {7, 0, -1, 0x30, true}, {7, -1, 0, 0, false}} {
+		b := format.Batch{Magic: 2, ProducerID: c.id, ProducerEpoch: c.epoch, BaseSequence: c.sequence, Attributes: c.attrs}
+		if err := writable(&b); (err == nil) != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

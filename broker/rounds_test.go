@@ -131,7 +131,7 @@ func (c *cleanTask) predict(t testing.TB) (*LoadedLog, CleanRange, *Round, error
 	src := CleanerSource{IndexInterval: s.IndexInterval, IndexBytes: s.SegmentIndexBytes, MaxBatchBytes: s.MaxBatchBytes,
 		ExpiredMs: c.askedMs - oracleExpirationMs, Records: format.NewRecordReader(1<<28, nil)}
 	if hw := c.number("high.watermark", -1); hw >= 0 {
-		src.Watermark = func(int64, int64) int64 { return hw }
+		src.Watermark = func(start, end int64) int64 { return min(max(hw, start), end) }
 	}
 	if _, unclean := c.configs["unclean"]; unclean {
 		src.Dir = (&state.Dirs{}).Of(set.Operands[0].Partition.Parent)
