@@ -311,6 +311,13 @@ func (p *ProducerState) Open() []ProducerEntry {
 	return open
 }
 
+// Forget takes first offsets of transactions away that ended in one read of the log: all that begin in it begin before.
+func (p *ProducerState) Forget(ended []int64) {
+	for _, first := range ended {
+		delete(p.started, first)
+	}
+}
+
 // Together says that the producers from the nth on became known in one read of the log, which decides on their order
 // in a snapshot.
 func (p *ProducerState) Together(n int) {

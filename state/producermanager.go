@@ -107,6 +107,7 @@ func (m *ProducerManager) replay(log ProducerLog, i int, end int64) error {
 	})
 	m.Together(known)
 	slices.Sort(ended)
+	m.Forget(ended)
 	for i := range ended {
 		if err == nil && i > 0 && ended[i] == ended[i-1] {
 			err = format.EndedTwice(ended[i])
