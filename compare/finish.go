@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"slices"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -11,33 +10,21 @@ import (
 // finish draws the conclusion.
 func (c *comparison) finish(ctx context.Context) {
 	for _, s := range []struct {
-		side       *side
-		log, other *Log
-		m          *missing
-	}{{c.a, c.A, c.B, &c.missingA}, {c.b, c.B, c.A, &c.missingB}} {
+		side *side
+		log  *Log
+		m    *missing
+	}{{c.a, c.A, &c.missingA}, {c.b, c.B, &c.missingB}} {
 		s.log.End, s.log.Records, s.log.read = s.side.expected, s.side.count, true
 		s.log.Damages = s.side.damages
 		c.NotRead = append(c.NotRead, s.side.notRead...)
 		s.m.finish()
 		s.m.cleaned = s.m.cleaned || s.side.compacted ||
-			s.m.holes > 0 && merged(s.log.Partition.Segments, s.other.Partition.Segments, s.m.first) ||
 			s.m.holes == 1 && newestOnly(ctx, s.log.Partition.Segments, s.m.until, c.opts)
 		s.log.Lost, s.log.FirstLost = s.m.lost(s.log.Missing)
 	}
 	end := min(c.A.End, c.B.End)
 	c.SharedTo, c.Nothing = end-1, end <= c.SharedFrom && c.A.Records+c.B.Records > 0
 	c.Result = c.result()
-}
-
-// merged reports whether several segments of the other side are one here, and it holds an offset: so does the cleaner
-// group them.
-func merged(segments, other []*logdir.Segment, offset int64) bool {
-	for _, s := range segments {
-		if s.Next != nil && s.Base <= offset && offset < s.Next.Base {
-			return slices.ContainsFunc(other, func(o *logdir.Segment) bool { return s.Base < o.Base && o.Base < s.Next.Base })
-		}
-	}
-	return false
 }
 
 // newestOnly reports whether no two records below an offset have one key, and all have one: so does the cleaner leave a

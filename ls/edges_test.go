@@ -6,8 +6,8 @@ import (
 	"kseg/format"
 )
 
-// A quantile is the smallest value that so many hundredths of all do not exceed: of 101 values the 50th hundredth is the
-// 51st, since 50 are less than that.
+// A quantile is the smallest value that so many hundredths of all do not exceed: of 101 values the 50th hundredth is
+// the 51st, since 50 are less than that.
 func TestEdgesOfQuantiles(t *testing.T) {
 	d := &Distribution{}
 	for v := range int64(101) {
