@@ -61,7 +61,7 @@ func (f *file) read() ([]byte, error) {
 	if f.src == nil {
 		return padded(f.data, f.size), nil
 	}
-	if f.size > logdir.MostSmall {
+	if f.size > format.MostSmall {
 		return f.src.ReadSmall() // its error says that the file is too large
 	}
 	var raw []byte

@@ -9,25 +9,23 @@ import (
 
 const (
 	defaultInterval = 4096
-	// inferFrom is how many segments with an index are looked at, and how much of each log.
-	inferFrom  = 3
-	inferBytes = 64 << 20
+	inferFrom       = 3 // segments with an index are looked at
 )
 
 // InferInterval finds an index.interval.bytes with which a broker would have made the indexes that are there: Kafka's
 // default if that can be, else the largest power of two. Without a hint it is the default.
 func InferInterval(p *logdir.Partition) int64 {
 	var all format.IntervalInference
-	n := 0
+	n, bytes := 0, int64(0)
 	for _, s := range p.Segments {
 		if n == inferFrom {
 			break
 		}
-		if s.Index == nil || s.Index.Size < offsetWidth || s.Log.Size == 0 || s.Log.Size > inferBytes || s.Next == nil &&
-			n > 0 {
+		if s.Index == nil || s.Index.Size < offsetWidth || s.Log.Size == 0 || bytes+s.Log.Size > format.MostInferred ||
+			s.Next == nil && n > 0 {
 			continue
 		}
-		n++
+		n, bytes = n+1, bytes+s.Log.Size
 		_ = s.Index.View(func(index []byte) error {
 			return s.Log.View(func(log []byte) error {
 				one := format.NewSegmentInterval(format.NewOffsetIndex(index, s.Base))

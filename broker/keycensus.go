@@ -55,6 +55,7 @@ func CountKeys(ctx context.Context, segments []CleanerSegment, records *format.R
 			k.take(rec)
 		}
 	})
+	records.Release()
 	for _, k := range wanted {
 		census.Top = append(census.Top, *k)
 	}

@@ -45,7 +45,7 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.StringVar(&o.HTML, "html", "", "write a page of the same, with a map of the segment, to this `FILE`, and "+
 			"nothing to stdout")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a file whose name does not tell: `N`")
-		o.MaxBatchBytes = defaultMaxBatchBytes
+		o.MaxBatchBytes = format.MostBatch
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than "+
 			"this `SIZE`")
 	})

@@ -57,7 +57,7 @@ func (o *explainSizeOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.VarP(newEnum(&o.Format, "text", "json"), "output", "o", "form of the data on stdout; json is one object a line")
 		fs.Var(&o.Color, "color", "colour; auto means on a terminal where NO_COLOR is not set")
 		fs.Var(&optionalNumber{&o.BaseOffset}, "base-offset", "the first offset of a FILE whose name does not tell: `N`")
-		o.MaxBatchBytes = defaultMaxBatchBytes
+		o.MaxBatchBytes = format.MostBatch
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch of FILE that decompresses to more "+
 			"than this `SIZE`")
 	})

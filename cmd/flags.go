@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kseg/format"
 	"kseg/logdir"
 	"kseg/render"
 )
@@ -159,9 +160,6 @@ func (o *clockOptions) ticking(env *Env) func() time.Time {
 // gentleBytesPerSecond leaves most of a disk to the broker that works on it.
 const gentleBytesPerSecond = 64 << 20
 
-// defaultMaxBatchBytes bounds what one batch may decompress to.
-const defaultMaxBatchBytes = 256 << 20
-
 // workOptions bound what a verb takes of the machine.
 type workOptions struct {
 	Jobs          int
@@ -176,7 +174,7 @@ func (o *workOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&jobCount{&o.Jobs}, "jobs", "number of workers (default: one a core)")
 		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a "+
 			"live broker")
-		o.MaxBatchBytes = defaultMaxBatchBytes
+		o.MaxBatchBytes = format.MostBatch
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not read a batch that decompresses to more than "+
 			"this `SIZE`")
 	})

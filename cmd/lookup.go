@@ -343,7 +343,10 @@ func (p *lookupPrinter) result(r *lookup.Result) {
 	p.buf = p.buf[:0]
 	switch p.format {
 	case "json":
-		p.buf = r.AppendJSON(p.buf, p.style.Payload)
+		p.buf = r.AppendJSON(p.buf, p.style.Payload, func(buf []byte) []byte {
+			p.env.Stdout.Write(buf)
+			return buf[:0]
+		})
 	case "table":
 		p.rows(lookup.ResultColumns, r.Rows(p.style.Theme))
 	default:

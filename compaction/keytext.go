@@ -29,5 +29,9 @@ func keyText(d *schema.Decoder, topic schema.Topic, key []byte, payload render.P
 			return render.Escaped(strings.Join(words, " "))
 		}
 	}
-	return string(payload.AppendText(nil, key))
+	if payload.LengthsOnly() {
+		return string(payload.AppendText(nil, key))
+	}
+	beginning, rest := render.Brief(key)
+	return string(payload.AppendText(nil, beginning)) + rest
 }

@@ -93,6 +93,7 @@ func (s *summed) look(r *walk.Run[summed], gate format.Gate, opts *Options) erro
 	if s.reader == nil {
 		s.reader = format.NewRecordReader(opts.MaxBatchBytes, gate)
 	}
+	defer s.reader.Release()
 	s.sums, s.counts = s.sums[:0], s.counts[:0]
 	for i := range r.Batches {
 		b := &r.Batches[i]

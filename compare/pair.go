@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kseg/format"
 	"kseg/logdir"
 	"kseg/state"
 	"kseg/walk"
@@ -95,7 +96,7 @@ func partitionsOf(o logdir.Operand) []*logdir.Partition {
 // Run compares the pairs with several workers and yields each, in order. It stops early if ctx ends.
 func Run(ctx context.Context, pairs []Pair, opts Options) iter.Seq[*Comparison] {
 	dirs := &state.Dirs{}
-	return walk.Ordered(ctx, pairs, opts.Jobs, func() func(Pair) *Comparison {
+	return walk.Ordered(ctx, pairs, opts.Jobs, func(format.Gate) func(Pair) *Comparison {
 		return func(p Pair) *Comparison { return compareOne(ctx, p, dirs, &opts) }
 	})
 }

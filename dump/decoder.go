@@ -22,7 +22,7 @@ const (
 
 // appendText appends a key or value. A number of another length than its type is shown by its bytes; there the real
 // tool dies.
-func (d Decoder) appendText(dst, b []byte, p render.Payload) []byte {
+func (d Decoder) appendText(dst, b []byte, p render.Payload, spill render.Spill) []byte {
 	switch {
 	case p.LengthsOnly():
 	case d == DecodeInteger && len(b) == 4:
@@ -30,9 +30,9 @@ func (d Decoder) appendText(dst, b []byte, p render.Payload) []byte {
 	case d == DecodeLong && len(b) == 8:
 		return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(b)), 10)
 	case d != DecodeString && (p == render.PayloadRaw || p == render.PayloadAuto):
-		return render.PayloadHex.AppendText(dst, b)
+		return render.PayloadHex.AppendLongText(dst, b, spill)
 	case p == render.PayloadRaw:
-		return format.AppendJavaUTF8(dst, b)
+		return spill.Append(dst, b, format.AppendJavaUTF8)
 	}
-	return p.AppendText(dst, b)
+	return p.AppendLongText(dst, b, spill)
 }

@@ -23,7 +23,7 @@ func TestDecoders(t *testing.T) {
 		{DecodeString, "ab", render.PayloadRaw, "ab"},
 		{DecodeInteger, "\x00\x00\x00\x07", render.PayloadLen, "4 bytes"},
 	} {
-		if got := string(test.d.appendText(nil, []byte(test.in), test.mode)); got != test.want {
+		if got := string(test.d.appendText(nil, []byte(test.in), test.mode, nil)); got != test.want {
 			t.Errorf("%d of %q: %q, want %q", test.d, test.in, got, test.want)
 		}
 	}

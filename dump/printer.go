@@ -32,8 +32,9 @@ func (d Decode) topic(f *logdir.File) schema.Topic {
 }
 
 // newPrinter makes the printer of one file.
-func (d *dumper) newPrinter(f *logdir.File) printer {
-	p := &textPrinter{f: f, place: placeOf(f), opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder()}
+func (d *dumper) newPrinter(f *logdir.File, spill render.Spill) printer {
+	p := &textPrinter{f: f, place: placeOf(f), opts: &d.opts, topic: d.opts.Decode.topic(f), decoder: d.newDecoder(),
+		spill: spill}
 	switch {
 	case d.opts.Output == JSON:
 		mode := d.opts.Payload
@@ -77,6 +78,7 @@ type textPrinter struct {
 	decoder *schema.Decoder
 	scratch []byte
 	place   place
+	spill   render.Spill
 }
 
 // place is where JSON says that something is; the topic and the name of the directory are "" where that is not a
@@ -115,10 +117,7 @@ func (p *textPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 	if p.opts.SkipRecordMetadata {
 		return append(p.bare(dst, b, r), '\n')
 	}
-	n := len(dst)
-	if dst = appendRecordMeta(dst, b, r); r.HeaderCount > 0 {
-		dst = p.safe(dst, n)
-	}
+	dst = p.appendRecordMeta(dst, b, r)
 	switch {
 	case b.Control():
 		dst = p.appendControl(dst, r)
@@ -157,7 +156,7 @@ func (p *textPrinter) data(dst []byte, r *format.Record) []byte {
 		n := len(dst)
 		return p.safe(p.decoder.AppendText(dst, p.topic, r.Offset, r.Key, r.Value), n)
 	}
-	return appendPayload(dst, r, p.opts)
+	return p.appendPayload(dst, r)
 }
 
 // hole prints the real tool's line about a tail where its reading, too, ends without dying.
@@ -220,6 +219,7 @@ func (p *jsonPrinter) record(dst []byte, b *format.Batch, r *format.Record) []by
 		return dst
 	}
 	o := render.NewObj(dst, "record")
+	o.Spill = p.spill
 	p.place.append(&o)
 	o.Int("position", b.Pos)
 	o.Int("offset", r.Offset)
@@ -240,9 +240,7 @@ func (p *jsonPrinter) headers(o *render.Obj, r *format.Record) {
 		var key, value []byte
 		key, value, headers = format.NextHeader(headers)
 		o.Open("")
-		p.key = format.AppendJavaUTF8(p.key[:0], key)
-		p.scratch = render.AppendString(p.scratch[:0], p.key)
-		o.Raw("key", p.scratch)
+		o.Text("key", key, format.AppendJavaUTF8)
 		o.Bytes("value", value, p.mode)
 		o.Close()
 	}
@@ -343,14 +341,14 @@ func (t *tablePrinter) cell(b []byte, d Decoder) string {
 	case !t.opts.Data:
 		return decimal(int64(len(b))) + " bytes"
 	case t.opts.Payload.LengthsOnly():
-		return string(d.appendText(nil, b, t.opts.Payload))
+		return string(d.appendText(nil, b, t.opts.Payload, nil))
 	}
 	payload := t.opts.Payload
 	if payload == render.PayloadRaw {
 		payload = render.PayloadAuto
 	}
 	beginning, rest := render.Brief(b)
-	return string(d.appendText(nil, beginning, payload)) + rest
+	return string(d.appendText(nil, beginning, payload, nil)) + rest
 }
 
 func (t *tablePrinter) hole(dst []byte, _ *format.Hole) []byte { return dst }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"kseg/format"
+	"kseg/render"
 )
 
 // appendBatchText appends the line kafka-dump-log prints for a batch, with its newline.
@@ -53,7 +54,7 @@ func appendOptionalLong(dst []byte, v int64, present bool) []byte {
 func appendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) }
 
 // appendRecordMeta appends a record line up to the header keys (magic 2) or the checksum (magic 0 and 1).
-func appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
+func (p *textPrinter) appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
 	dst = appendInt(append(dst, "| offset: "...), r.Offset)
 	dst = append(append(dst, ' '), b.TimestampType().String()...)
 	dst = appendInt(append(dst, ": "...), r.Timestamp)
@@ -72,18 +73,28 @@ func appendRecordMeta(dst []byte, b *format.Batch, r *format.Record) []byte {
 		}
 		var key []byte
 		key, _, headers = format.NextHeader(headers)
-		dst = format.AppendJavaUTF8(dst, key)
+		dst = p.spill.Append(dst, key, p.safeText)
 	}
 	return append(dst, ']')
 }
 
+// safeText appends text as the real tool does, and escapes it unless that is wanted.
+func (p *textPrinter) safeText(dst, b []byte) []byte {
+	if p.opts.Payload == render.PayloadRaw {
+		return format.AppendJavaUTF8(dst, b)
+	}
+	p.scratch = format.AppendJavaUTF8(p.scratch[:0], b)
+	return render.AppendEscaped(dst, p.scratch)
+}
+
 // appendPayload appends the key and value parts of a record line.
-func appendPayload(dst []byte, r *format.Record, opts *Options) []byte {
+func (p *textPrinter) appendPayload(dst []byte, r *format.Record) []byte {
+	o := p.opts
 	if r.Key != nil {
-		dst = opts.KeyDecoder.appendText(append(dst, " key: "...), r.Key, opts.Payload)
+		dst = o.KeyDecoder.appendText(append(dst, " key: "...), r.Key, o.Payload, p.spill)
 	}
 	if r.Value != nil {
-		dst = opts.ValueDecoder.appendText(append(dst, " payload: "...), r.Value, opts.Payload)
+		dst = o.ValueDecoder.appendText(append(dst, " payload: "...), r.Value, o.Payload, p.spill)
 	}
 	return dst
 }

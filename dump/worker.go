@@ -73,7 +73,8 @@ func (d *dumper) newWorker() *worker {
 
 // begin turns to a file.
 func (w *worker) begin(f *logdir.File, turn *turn, gate format.Gate) {
-	w.f, w.turn, w.gate, w.topic, w.printer = f, turn, gate, w.d.opts.Decode.topic(f), w.d.newPrinter(f)
+	w.f, w.turn, w.gate, w.topic, w.printer = f, turn, gate, w.d.opts.Decode.topic(f),
+		w.d.newPrinter(f, w.spillLong)
 }
 
 // passes reports whether the record at hand passes the filter.
@@ -224,6 +225,7 @@ func (w *worker) count(b *format.Batch, selected selection) {
 	n := int64(b.Count)
 	if readable := readable(b); selected != all || readable.Count < 0 || readable.Magic != b.Magic {
 		n = 0
+		w.record = format.Record{} // lets go of the batch before
 		w.reader.Reset(readable)
 		for w.reader.Next(&w.record) {
 			if selected == all || w.passes(b) {
@@ -238,6 +240,15 @@ func (w *worker) count(b *format.Batch, selected selection) {
 	if n > 0 {
 		w.batches++
 	}
+}
+
+// spillLong writes the beginning of a record that gets long, when the run's turn has come.
+func (w *worker) spillLong(buf []byte) []byte {
+	w.gate.Enter()
+	if w.turn.err == nil {
+		w.turn.err = w.d.write(buf)
+	}
+	return buf[:0]
 }
 
 // spill writes a full buffer when the run's turn has come.
@@ -329,6 +340,7 @@ func readable(b *format.Batch) *format.Batch {
 
 // anyRecord reports whether a record of b passes the filter, or may, where it cannot be read.
 func (w *worker) anyRecord(b *format.Batch) bool {
+	w.record = format.Record{} // lets go of the batch before
 	w.reader.Reset(readable(b))
 	for w.reader.Next(&w.record) {
 		if w.passes(b) {

@@ -210,6 +210,13 @@ func (w *lineWriter) write(line []byte) error {
 	return w.err
 }
 
+// spill is a render.Spill.
+func (w *lineWriter) spill(buf []byte) []byte {
+	w.buf = buf
+	_ = w.flush() // remembers its error
+	return w.buf
+}
+
 func (w *lineWriter) flush() error {
 	if w.err == nil && len(w.buf) > 0 {
 		_, w.err = w.out.Write(w.buf)

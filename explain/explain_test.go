@@ -50,6 +50,9 @@ func (s *coverSink) field(f *field) error {
 	if f.Start != *pos || f.End <= f.Start || int64(len(f.Bytes)) != f.End-f.Start {
 		s.t.Fatalf("%s: %s from %d to %d, after %d", s.name, f.Path, f.Start, f.End, *pos)
 	}
+	if f.json == nil {
+		f.json = f.payload.AppendJSON(nil, f.Bytes)
+	}
 	if !json.Valid(f.json) {
 		s.t.Fatalf("%s: %s has the value %s", s.name, f.Path, f.json)
 	}

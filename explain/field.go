@@ -16,9 +16,10 @@ type field struct {
 	format.Leaf
 	// hidden means that the bytes must not be shown.
 	hidden bool
-	// text is the value as a person reads it, json as a script does.
+	// text is the value as a person reads it, json as a script does; nil is that of the bytes, in the mode payload.
 	text    string
 	json    []byte
+	payload render.Payload
 	meaning string
 	// good means that the value was checked and holds.
 	good bool
@@ -88,7 +89,7 @@ func (e *explainer) value(f *field, name string) {
 		if f.Role == format.RoleField {
 			p = render.PayloadAuto // a header's key is never hidden
 		}
-		f.text, f.json = payloadText(f.Bytes, p), p.AppendJSON(nil, f.Bytes)
+		f.text, f.payload = payloadText(f.Bytes, p), p
 	default:
 		f.text, f.json = bytesOf(f.End-f.Start), []byte("null")
 	}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"bytes"
-	"encoding/hex"
 
 	"kseg/render"
 )
@@ -61,27 +60,27 @@ func (s *jsonSink) field(f *field) error {
 	// A hole can be as long as the file, and a value as long as its batch, so they are written in pieces. Inside of a
 	// string the quotes would be escaped.
 	before, after, _ := bytes.Cut(s.buf, []byte(`"bytes":"","value":0`))
-	err := s.out.write(append(before[:len(before):len(before)], `"bytes":"`...))
-	for b := f.Bytes; len(b) > 0 && err == nil; {
-		piece := b[:min(len(b), flushBytes/2)]
-		b = b[len(piece):]
-		if f.hidden {
-			err = s.out.write(bytes.Repeat([]byte(".."), len(piece)))
-		} else {
-			err = s.out.write(hex.AppendEncode(nil, piece))
-		}
+	rest := append(append(s.out.buf, before...), `"bytes":"`...)
+	if f.hidden {
+		rest = s.dots(rest, 2*len(f.Bytes))
+	} else {
+		rest = render.PayloadHex.AppendLongText(rest, f.Bytes, s.out.spill)
 	}
-	if err == nil {
-		err = s.out.write([]byte(`","value":`))
+	rest = append(rest, `","value":`...)
+	if f.json == nil {
+		rest = f.payload.AppendLongJSON(rest, f.Bytes, s.out.spill)
 	}
-	for value := f.json; len(value) > 0 && err == nil; {
-		piece := value[:min(len(value), flushBytes/2)]
-		value, err = value[len(piece):], s.out.write(piece)
-	}
-	if err != nil {
-		return err
-	}
+	s.out.buf = append(rest, f.json...)
 	return s.out.write(after)
+}
+
+// dots appends n dots.
+func (s *jsonSink) dots(dst []byte, n int) []byte {
+	some := bytes.Repeat([]byte("."), min(n, flushBytes))
+	for ; n > len(some); n -= len(some) {
+		dst = s.out.spill(append(dst, some...))
+	}
+	return append(dst, some[:n]...)
 }
 
 func batchPosition(f *field) int64 {

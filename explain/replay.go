@@ -47,7 +47,7 @@ func ReplayFile(ctx context.Context, f *logdir.File, batchSizes []int64, codecs 
 			for _, codec := range codecs {
 				cell := &Replayed{BatchSize: size, Codec: codec}
 				out.Cells = append(out.Cells, cell)
-				r.senders = append(r.senders, &sender{cell: cell, f: format.NewFiller(size, codec), compress: &r.compress})
+				r.senders = append(r.senders, &sender{cell, format.NewFiller(size, codec, &format.Compressor{})})
 			}
 		}
 		return r.run(data)
@@ -57,13 +57,12 @@ func ReplayFile(ctx context.Context, f *logdir.File, batchSizes []int64, codecs 
 
 // replayer reads the records and gives each to all senders.
 type replayer struct {
-	ctx      context.Context
-	out      *Replay
-	rr       *format.RecordReader
-	compress format.Compressor
-	senders  []*sender
-	read     int64 // stored bytes of the batches that were read
-	bytes    int64 // plain bytes of their records
+	ctx     context.Context
+	out     *Replay
+	rr      *format.RecordReader
+	senders []*sender
+	read    int64 // stored bytes of the batches that were read
+	bytes   int64 // plain bytes of their records
 }
 
 // run reads the file, or stretches of it if it is large.
@@ -175,10 +174,8 @@ func (r *replayer) scale(c *Replayed) {
 
 // sender is a producer with one batch.size and codec.
 type sender struct {
-	cell     *Replayed
-	f        *format.Filler
-	compress *format.Compressor
-	plain    []byte
+	cell *Replayed
+	f    *format.Filler
 }
 
 func (s *sender) send(rec *format.Record) error {
@@ -190,15 +187,7 @@ func (s *sender) send(rec *format.Record) error {
 			}
 		}
 	}
-	if s.f.Records == 0 {
-		s.f.Begin(content, rec.Timestamp)
-	}
-	size := s.f.Next(content, rec.Timestamp)
-	if s.f.Codec != format.CodecNone {
-		s.plain = format.AppendRecord(s.plain, rec, rec.Timestamp-s.f.BaseMs, int32(s.f.Records))
-	}
-	s.f.Add(size)
-	return nil
+	return s.f.Add(rec, content, rec.Timestamp)
 }
 
 // close ends the present batch, if there is one.
@@ -207,23 +196,16 @@ func (s *sender) close(why Close, next int64) error {
 	if f.Records == 0 {
 		return nil
 	}
-	b := PredictedBatch{Times: 1, Records: f.Records, Bytes: format.BatchHeaderSize + f.Plain, Limit: f.Limit,
-		Filled: f.Filled(), Next: next, Reason: why}
-	if f.Codec != format.CodecNone {
-		packed, err := s.compress.Size(f.Codec, s.plain)
-		if err != nil {
-			return err
-		}
-		f.Observe(packed)
-		b.Bytes = format.BatchHeaderSize + packed
-		s.plain = s.plain[:0]
+	b := PredictedBatch{Times: 1, Records: f.Records, Limit: f.Limit, Filled: f.Filled(), Next: next, Reason: why}
+	var err error
+	if b.Bytes, err = f.Close(); err != nil {
+		return err
 	}
 	if n := len(s.cell.Batches); n > 0 && same(s.cell.Batches[n-1], b) {
 		s.cell.Batches[n-1].Times++
 	} else {
 		s.cell.Batches = append(s.cell.Batches, b)
 	}
-	f.Reset()
 	return nil
 }
 

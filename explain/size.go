@@ -72,7 +72,7 @@ func (o *SizeOptions) sample() *format.Record {
 // would be for records that are all equal, by the codecs of this program. The batches come in order; equal full ones
 // are one item.
 func Predict(o SizeOptions) ([]PredictedBatch, error) {
-	p := predictor{o: &o, f: format.NewFiller(o.BatchSize, o.Codec), content: o.content()}
+	p := predictor{o: &o, f: format.NewFiller(o.BatchSize, o.Codec, &format.Compressor{}), content: o.content()}
 	if o.Codec != format.CodecNone {
 		p.record = o.sample()
 	}
@@ -97,21 +97,17 @@ const settled = 300
 
 // predictor holds what Predict reuses from batch to batch.
 type predictor struct {
-	o        *SizeOptions
-	f        *format.Filler
-	content  int64
-	record   *format.Record // nil without compression
-	plain    []byte
-	compress format.Compressor
-	batches  []PredictedBatch
+	o       *SizeOptions
+	f       *format.Filler
+	content int64
+	record  *format.Record // nil without compression
+	batches []PredictedBatch
 }
 
 // batch fills one batch from at most left records.
 func (p *predictor) batch(left int64) (PredictedBatch, error) {
 	f := p.f
-	f.Begin(p.content, 0)
-	p.plain = p.plain[:0]
-	out := PredictedBatch{Times: 1, Limit: f.Limit, Reason: ClosedEnd}
+	out := PredictedBatch{Times: 1, Reason: ClosedEnd}
 	for f.Records < left {
 		at := f.Records * p.o.TimestampStepMs
 		size := f.Next(p.content, at)
@@ -119,22 +115,14 @@ func (p *predictor) batch(left int64) (PredictedBatch, error) {
 			out.Reason, out.Next = ClosedFull, size
 			break
 		}
-		if p.record != nil {
-			p.plain = format.AppendRecord(p.plain, p.record, at, int32(f.Records))
-		}
-		f.Add(size)
-	}
-	out.Records, out.Filled = f.Records, f.Filled()
-	out.Bytes = format.BatchHeaderSize + f.Plain
-	if p.record != nil {
-		packed, err := p.compress.Size(p.o.Codec, p.plain)
-		if err != nil {
+		if err := f.Add(p.record, p.content, at); err != nil {
 			return out, err
 		}
-		f.Observe(packed)
-		out.Bytes = format.BatchHeaderSize + packed
 	}
-	return out, nil
+	out.Records, out.Filled, out.Limit = f.Records, f.Filled(), f.Limit
+	var err error
+	out.Bytes, err = f.Close()
+	return out, err
 }
 
 // Total sums up batches: records and bytes.

@@ -78,6 +78,10 @@ func (d *decompressor) decompress(codec Codec, src []byte, magic int8) ([]byte, 
 // bigRoom is what a decompressor may want free after its output: the largest block of LZ4.
 const bigRoom = 4 << 20
 
+// bigGC is how much garbage may gather from the first very large batch on, in percent of what is in use: the default
+// would let it take as much room as the batch.
+const bigGC = 20
+
 // decompressBig measures first and then makes a buffer of about that size.
 func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byte, error) {
 	if d.gate != nil {
@@ -88,6 +92,7 @@ func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byt
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
+	debug.SetGCPercent(bigGC)
 	debug.FreeOSMemory() // the buffers before this one: several would be more than the limit promises
 	out, failed := d.run(codec, make([]byte, 0, size+bigRoom), src, magic, size)
 	d.buf = nil

@@ -19,7 +19,13 @@ const RecordDigestVersion = 1
 //	number of headers int32, and for each: key, value, like the above
 //
 // with all numbers big-endian. It keeps a buffer and is not safe for concurrent use.
-type RecordDigest struct{ buf []byte }
+type RecordDigest struct {
+	buf  []byte
+	hash *xxhash.Digest // of what was before buf, nil: nothing
+}
+
+// digestRoom is how many bytes of a record are gathered before they are digested.
+const digestRoom = 64 << 10
 
 // Sum is the digest of a record of the batch.
 func (d *RecordDigest) Sum(b *Batch, r *Record) uint64 {
@@ -30,23 +36,27 @@ func (d *RecordDigest) Sum(b *Batch, r *Record) uint64 {
 	if b.Control() {
 		flags |= 2
 	}
-	buf := binary.BigEndian.AppendUint64(d.buf[:0], uint64(r.Offset))
-	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Timestamp))
-	buf = append(buf, flags)
-	buf = binary.BigEndian.AppendUint64(buf, uint64(b.ProducerID))
-	buf = binary.BigEndian.AppendUint16(buf, uint16(b.ProducerEpoch))
-	buf = binary.BigEndian.AppendUint32(buf, uint32(r.Sequence))
-	buf = appendDigestField(buf, r.Key)
-	buf = appendDigestField(buf, r.Value)
-	buf = binary.BigEndian.AppendUint32(buf, uint32(r.HeaderCount))
+	d.hash = nil
+	d.buf = binary.BigEndian.AppendUint64(d.buf[:0], uint64(r.Offset))
+	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(r.Timestamp))
+	d.buf = append(d.buf, flags)
+	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(b.ProducerID))
+	d.buf = binary.BigEndian.AppendUint16(d.buf, uint16(b.ProducerEpoch))
+	d.buf = binary.BigEndian.AppendUint32(d.buf, uint32(r.Sequence))
+	d.field(r.Key)
+	d.field(r.Value)
+	d.buf = binary.BigEndian.AppendUint32(d.buf, uint32(r.HeaderCount))
 	for h := r.Headers; len(h) > 0; {
 		var key, value []byte
 		key, value, h = NextHeader(h)
-		buf = appendDigestField(buf, key)
-		buf = appendDigestField(buf, value)
+		d.field(key)
+		d.field(value)
 	}
-	d.buf = buf
-	return xxhash.Sum64(buf)
+	if d.hash == nil {
+		return xxhash.Sum64(d.buf)
+	}
+	d.write(d.buf)
+	return d.hash.Sum64()
 }
 
 // SumAs is the digest of a record as it would be in a batch of magic 0 or 1, which holds no headers, producer, sequence
@@ -59,11 +69,27 @@ func (d *RecordDigest) SumAs(magic int8, r *Record) uint64 {
 	return d.Sum(&Batch{ProducerID: -1, ProducerEpoch: -1}, &old)
 }
 
-func appendDigestField(dst, field []byte) []byte {
-	if field == nil {
-		return binary.BigEndian.AppendUint32(dst, ^uint32(0))
+// field adds a key, a value or a part of a header.
+func (d *RecordDigest) field(b []byte) {
+	size := uint32(len(b))
+	if b == nil {
+		size = ^uint32(0)
 	}
-	return append(binary.BigEndian.AppendUint32(dst, uint32(len(field))), field...)
+	d.buf = binary.BigEndian.AppendUint32(d.buf, size)
+	if len(d.buf)+len(b) <= digestRoom {
+		d.buf = append(d.buf, b...)
+		return
+	}
+	d.write(d.buf)
+	d.write(b)
+	d.buf = d.buf[:0]
+}
+
+func (d *RecordDigest) write(b []byte) {
+	if d.hash == nil {
+		d.hash = xxhash.New()
+	}
+	_, _ = d.hash.Write(b) // fails never
 }
 
 // KeyDigest is a digest of a record's key.

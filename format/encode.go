@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
+	"iter"
 	"math/bits"
 
 	"github.com/klauspost/compress/gzip"
@@ -43,22 +45,34 @@ func (r *Record) ContentSize() int64 {
 
 // AppendRecord appends r as a record of magic 2 with these deltas.
 func AppendRecord(dst []byte, r *Record, timestampDelta int64, offsetDelta int32) []byte {
-	content := r.ContentSize()
-	body := 1 + VarintSize(timestampDelta) + VarintSize(int64(offsetDelta)) + content
-	dst = binary.AppendVarint(dst, body)
-	dst = append(dst, 0) // attributes
-	dst = binary.AppendVarint(dst, timestampDelta)
-	dst = binary.AppendVarint(dst, int64(offsetDelta))
-	for _, f := range [][]byte{r.Key, r.Value} {
-		if f == nil {
-			dst = binary.AppendVarint(dst, -1)
-			continue
-		}
-		dst = binary.AppendVarint(dst, int64(len(f)))
-		dst = append(dst, f...)
+	for part := range r.parts(timestampDelta, offsetDelta) {
+		dst = append(dst, part...)
 	}
-	dst = binary.AppendVarint(dst, int64(r.HeaderCount))
-	return append(dst, r.Headers...)
+	return dst
+}
+
+// parts are the bytes of r as a record of magic 2, so that a large one need not be copied.
+func (r *Record) parts(timestampDelta int64, offsetDelta int32) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var room [32]byte
+		b := binary.AppendVarint(room[:0], 1+VarintSize(timestampDelta)+VarintSize(int64(offsetDelta))+r.ContentSize())
+		b = append(b, 0) // attributes
+		b = binary.AppendVarint(b, timestampDelta)
+		b = binary.AppendVarint(b, int64(offsetDelta))
+		for _, f := range [][]byte{r.Key, r.Value} {
+			size := int64(len(f))
+			if f == nil {
+				size = -1
+			}
+			if !yield(binary.AppendVarint(b, size)) || !yield(f) {
+				return
+			}
+			b = room[:0]
+		}
+		if yield(binary.AppendVarint(b, int64(r.HeaderCount))) {
+			yield(r.Headers)
+		}
+	}
 }
 
 // AppendBatch appends a record batch (magic 2) with the header of b, of which Raw, the length and the checksum are
@@ -88,120 +102,140 @@ const (
 	lz4BlockSize    = 64 << 10
 )
 
+// zstdEncoderWindow is the window of zstd's level 3, of which Kafka's producers write frames, in bytes.
+const zstdEncoderWindow = 2 << 20
+
 // Compressor compresses the records of one batch after the other, in the frames that Kafka's producers write and at
 // their default levels. The bytes differ from theirs, since the libraries do. It is not safe for concurrent use.
 type Compressor struct {
 	// Level, if not 0, is the level of gzip, lz4 and zstd, as this program's libraries count them.
 	Level int
 
-	gz  *gzip.Writer
-	zs  *zstd.Encoder
-	lz  *lz4.Compressor // large, like the other
-	hc  *lz4.CompressorHC
-	out bytes.Buffer
-	buf []byte
+	codec Codec
+	to    io.Writer
+	gz    *gzip.Writer
+	zs    *zstd.Encoder
+	lz    *lz4.Compressor // large, like the other
+	hc    *lz4.CompressorHC
+	block []byte // of snappy and lz4, not full yet
+	buf   []byte
+	out   bytes.Buffer
 }
 
 // Compress returns plain under the codec, in a buffer that is valid until the next call. The error wraps ErrUnsupported
 // for a codec that Kafka does not have.
 func (c *Compressor) Compress(codec Codec, plain []byte) ([]byte, error) {
-	switch codec {
-	case CodecNone:
+	if codec == CodecNone {
 		return plain, nil
-	case CodecGzip:
-		return c.gzip(plain)
-	case CodecSnappy:
-		c.buf = appendXerial(c.buf[:0], plain)
-	case CodecLZ4:
-		return c.lz4(plain)
-	case CodecZstd:
-		return c.zstd(plain)
-	default:
-		return nil, &Error{What: "codec", Want: "0 to 4", Got: codec.String(), Err: ErrUnsupported}
 	}
-	return c.buf, nil
-}
-
-// Size is the number of bytes that Kafka's producers need for plain, about. For gzip that is less than Compress needs:
-// this program's library ends a stream with an empty block of 5 bytes, and zlib does not.
-func (c *Compressor) Size(codec Codec, plain []byte) (int64, error) {
-	const emptyBlock = 5
-	packed, err := c.Compress(codec, plain)
-	if codec == CodecGzip {
-		return int64(len(packed)) - emptyBlock, err
-	}
-	return int64(len(packed)), err
-}
-
-func (c *Compressor) gzip(plain []byte) ([]byte, error) {
 	c.out.Reset()
-	if c.gz == nil {
+	if err := c.Reset(codec, &c.out); err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(plain); err != nil {
+		return nil, err
+	}
+	err := c.Close()
+	return c.out.Bytes(), err
+}
+
+// Reset begins a batch, which goes to a writer. The error wraps ErrUnsupported for a codec that does not compress.
+func (c *Compressor) Reset(codec Codec, to io.Writer) (err error) {
+	c.codec, c.to, c.block = codec, to, c.block[:0]
+	switch codec {
+	case CodecGzip:
+		if c.gz != nil {
+			c.gz.Reset(to)
+			return nil
+		}
 		level := gzip.DefaultCompression
 		if c.Level != 0 {
 			level = c.Level
 		}
-		var err error
-		if c.gz, err = gzip.NewWriterLevel(&c.out, level); err != nil {
-			return nil, err
+		c.gz, err = gzip.NewWriterLevel(to, level)
+	case CodecSnappy:
+		_, err = to.Write(append(append(c.buf[:0], xerialMagic...), 0, 0, 0, 1, 0, 0, 0, 1))
+	case CodecLZ4: // independent blocks without checksums
+		_, err = to.Write([]byte{0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82})
+	case CodecZstd:
+		if c.zs != nil {
+			c.zs.Reset(to)
+			return nil
 		}
-	} else {
-		c.gz.Reset(&c.out)
-	}
-	if _, err := c.gz.Write(plain); err != nil {
-		return nil, err
-	}
-	err := c.gz.Close()
-	return c.out.Bytes(), err
-}
-
-func (c *Compressor) zstd(plain []byte) ([]byte, error) {
-	if c.zs == nil {
-		var err error
 		level := zstd.SpeedDefault
 		if c.Level != 0 {
 			level = zstd.EncoderLevelFromZstd(c.Level)
 		}
-		c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderLevel(level))
-		if err != nil {
-			return nil, err
-		}
+		c.zs, err = zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithEncoderLevel(level), zstd.WithWindowSize(zstdEncoderWindow), zstd.WithLowerEncoderMem(true))
+	default:
+		err = &Error{What: "codec", Want: "1 to 4", Got: codec.String(), Err: ErrUnsupported}
 	}
-	c.buf = c.zs.EncodeAll(plain, c.buf[:0])
-	return c.buf, nil
+	return err
 }
 
-// appendXerial appends a snappy stream in xerial's framing.
-func appendXerial(dst, plain []byte) []byte {
-	dst = append(append(dst, xerialMagic...), 0, 0, 0, 1, 0, 0, 0, 1)
-	for len(plain) > 0 {
-		block := plain[:min(len(plain), snappyBlockSize)]
-		plain = plain[len(block):]
-		packed := s2.EncodeSnappy(nil, block)
-		dst = binary.BigEndian.AppendUint32(dst, uint32(len(packed)))
-		dst = append(dst, packed...)
+// Write adds plain bytes to the batch.
+func (c *Compressor) Write(plain []byte) (n int, err error) {
+	size := lz4BlockSize
+	switch c.codec {
+	case CodecGzip:
+		return c.gz.Write(plain)
+	case CodecZstd:
+		return c.zs.Write(plain)
+	case CodecSnappy:
+		size = snappyBlockSize
 	}
-	return dst
+	for n < len(plain) && err == nil {
+		part := plain[n:min(len(plain), n+size-len(c.block))]
+		c.block = append(c.block, part...)
+		if n += len(part); len(c.block) == size {
+			err = c.endBlock()
+		}
+	}
+	return n, err
 }
 
-// lz4 writes an LZ4 frame of independent blocks without checksums.
-func (c *Compressor) lz4(plain []byte) ([]byte, error) {
-	dst := append(c.buf[:0], 0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82)
-	var packed [lz4BlockSize]byte
-	for len(plain) > 0 {
-		block := plain[:min(len(plain), lz4BlockSize)]
-		plain = plain[len(block):]
-		n, err := c.lz4Block(block, packed[:len(block)])
-		if err != nil || n == 0 || n >= len(block) { // what does not shrink is stored
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(block))|1<<31)
-			dst = append(dst, block...)
-			continue
-		}
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
-		dst = append(dst, packed[:n]...)
+// Close ends the batch.
+func (c *Compressor) Close() error {
+	switch c.codec {
+	case CodecGzip:
+		return c.gz.Close()
+	case CodecZstd:
+		return c.zs.Close()
 	}
-	c.buf = binary.LittleEndian.AppendUint32(dst, 0)
-	return c.buf, nil
+	err := c.endBlock()
+	if c.codec == CodecLZ4 && err == nil {
+		_, err = c.to.Write(make([]byte, 4))
+	}
+	return err
+}
+
+// endBlock writes a block of snappy or lz4.
+func (c *Compressor) endBlock() (err error) {
+	block := c.block
+	if c.block = block[:0]; len(block) == 0 {
+		return nil
+	}
+	head := len(block)
+	if c.codec == CodecSnappy {
+		c.buf = s2.EncodeSnappy(c.buf[:cap(c.buf)], block)
+		head = len(c.buf)
+		_, err = c.to.Write(binary.BigEndian.AppendUint32(nil, uint32(head)))
+	} else {
+		c.buf = append(c.buf[:0], make([]byte, len(block))...)
+		n, failed := c.lz4Block(block, c.buf)
+		if failed != nil || n == 0 || n >= len(block) { // what does not shrink is stored
+			n, head = copy(c.buf, block), head|1<<31
+		} else {
+			head = n
+		}
+		c.buf = c.buf[:n]
+		_, err = c.to.Write(binary.LittleEndian.AppendUint32(nil, uint32(head)))
+	}
+	if err == nil {
+		_, err = c.to.Write(c.buf)
+	}
+	return err
 }
 
 func (c *Compressor) lz4Block(block, packed []byte) (int, error) {

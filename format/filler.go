@@ -19,6 +19,8 @@ const (
 type Filler struct {
 	batchSize int64
 	ratio     float32 // estimated, of the present batch
+	compress  *Compressor
+	packed    packedSize
 	// Codec is the one that the producer compresses with, Estimate the ratio that it expects of the next batch.
 	Codec    Codec
 	Estimate float32
@@ -28,16 +30,28 @@ type Filler struct {
 	BaseMs       int64 // the timestamp of its first record
 }
 
-// NewFiller is a filler for one producer and partition.
-func NewFiller(batchSize int64, codec Codec) *Filler {
-	return &Filler{batchSize: batchSize, Codec: codec, Estimate: 1}
+// NewFiller is a filler for one producer and partition; compress is its own as long as it has a batch.
+func NewFiller(batchSize int64, codec Codec, compress *Compressor) *Filler {
+	return &Filler{batchSize: batchSize, Codec: codec, Estimate: 1, compress: compress}
 }
 
-// Begin starts a batch with a first record of that content and timestamp.
-func (f *Filler) Begin(content, timestampMs int64) {
+// begin starts a batch with a first record of that content and timestamp.
+func (f *Filler) begin(content, timestampMs int64) error {
 	f.Limit = max(1, f.batchSize, BatchHeaderSize+MaxRecordOverhead+content)
-	f.Reset()
-	f.BaseMs, f.ratio = timestampMs, f.Estimate
+	f.BaseMs, f.ratio, f.packed = timestampMs, f.Estimate, 0
+	if f.Codec == CodecNone {
+		return nil
+	}
+	return f.compress.Reset(f.Codec, &f.packed)
+}
+
+// packedSize counts the bytes that are written.
+type packedSize int64
+
+// Write counts.
+func (n *packedSize) Write(p []byte) (int, error) {
+	*n += packedSize(len(p))
+	return len(p), nil
 }
 
 // Filled is the size of the batch as the producer takes it to be.
@@ -50,6 +64,9 @@ func (f *Filler) Filled() int64 {
 
 // Next is the size of a record if it were the batch's next.
 func (f *Filler) Next(content, timestampMs int64) int64 {
+	if f.Records == 0 {
+		timestampMs = f.BaseMs
+	}
 	return RecordSize(timestampMs-f.BaseMs, int32(f.Records), content)
 }
 
@@ -66,14 +83,45 @@ func (f *Filler) HasRoom(size int64) bool {
 	return f.Records == 0 || f.Limit > filled && f.Limit >= filled+size
 }
 
-// Add adds a record of that size to the batch.
-func (f *Filler) Add(size int64) {
-	f.Plain += size
+// Add adds a record with a timestamp to the batch. Without a codec its content's size is enough, and rec may be nil.
+func (f *Filler) Add(rec *Record, content, timestampMs int64) error {
+	if f.Records == 0 {
+		if err := f.begin(content, timestampMs); err != nil {
+			return err
+		}
+	}
+	if f.Codec != CodecNone {
+		for part := range rec.parts(timestampMs-f.BaseMs, int32(f.Records)) {
+			if _, err := f.compress.Write(part); err != nil {
+				return err
+			}
+		}
+	}
+	f.Plain += f.Next(content, timestampMs)
 	f.Records++
+	return nil
 }
 
-// Observe corrects the estimate by the size that the records of a closed batch compressed to.
-func (f *Filler) Observe(compressed int64) {
+// Close ends the batch and returns its size in bytes as it is sent, which corrects the estimate. For gzip that is less
+// than this program's library needs, which ends a stream with an empty block; zlib does not.
+func (f *Filler) Close() (bytes int64, err error) {
+	const emptyBlock = 5
+	size := f.Plain
+	if f.Codec != CodecNone {
+		if err := f.compress.Close(); err != nil {
+			return 0, err
+		}
+		if size = int64(f.packed); f.Codec == CodecGzip {
+			size -= emptyBlock
+		}
+		f.observe(size)
+	}
+	f.Plain, f.Records = 0, 0
+	return BatchHeaderSize + size, nil
+}
+
+// observe corrects the estimate by the size that the records of a batch compressed to.
+func (f *Filler) observe(compressed int64) {
 	observed := float32(compressed) / float32(f.Plain)
 	switch {
 	case observed > f.Estimate:
@@ -82,6 +130,3 @@ func (f *Filler) Observe(compressed int64) {
 		f.Estimate = max(f.Estimate-ratioImproves, observed)
 	}
 }
-
-// Reset empties the batch, which has been sent.
-func (f *Filler) Reset() { f.Plain, f.Records = 0, 0 }

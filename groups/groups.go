@@ -275,7 +275,7 @@ func folded[L any](ctx context.Context, in *Inputs, partitions []*logdir.Partiti
 	for _, p := range partitions {
 		in.list(p)
 	}
-	return slices.Collect(walk.Ordered(ctx, partitions, max(1, o.Jobs), func() func(*logdir.Partition) L {
+	return slices.Collect(walk.Ordered(ctx, partitions, max(1, o.Jobs), func(format.Gate) func(*logdir.Partition) L {
 		return func(p *logdir.Partition) L { return fold(p, in.foldOptions(ctx, p, o)) }
 	}))
 }

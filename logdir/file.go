@@ -223,12 +223,8 @@ func (f *File) SizeNow() (int64, error) {
 	return info.Size(), nil
 }
 
-// MostSmall is the length in bytes up to which a file is read whole, by every verb: a checkpoint of a million
-// partitions has less. Logs and indexes have no limit.
-const MostSmall = 64 << 20
-
 // ReadSmall reads the whole of a file that is known to be small, such as a checkpoint, into memory of its own. A file
-// of more than MostSmall bytes is not read: the error wraps format.ErrTooLarge.
+// of more than format.MostSmall bytes is not read: the error wraps format.ErrTooLarge.
 //
 // A broker replaces such files as a whole; what has taken the file's place since it was found is read instead.
 func (f *File) ReadSmall() ([]byte, error) {
@@ -237,9 +233,9 @@ func (f *File) ReadSmall() ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if size > MostSmall {
+	if size > format.MostSmall {
 		return nil, fmt.Errorf("%s: %w: it has %d bytes, and %s is read up to %d",
-			f.Display, format.ErrTooLarge, size, f.Kind().ATitle(), int64(MostSmall))
+			f.Display, format.ErrTooLarge, size, f.Kind().ATitle(), int64(format.MostSmall))
 	}
 	return f.readAt(file, make([]byte, size))
 }

@@ -202,7 +202,7 @@ func TestReadSmall(t *testing.T) {
 	if err != nil || string(b) != "0\n0\n" {
 		t.Fatalf("%q, %v", b, err)
 	}
-	must(t, os.Truncate(f.Path, MostSmall+1))
+	must(t, os.Truncate(f.Path, format.MostSmall+1))
 	if _, err := f.ReadSmall(); !errors.Is(err, format.ErrTooLarge) || !strings.Contains(err.Error(),
 		"it has 67108865 bytes") {
 		t.Fatal(err)

@@ -4,9 +4,10 @@ import (
 	"kseg/render"
 )
 
-// AppendJSON appends the lookup as an object of kind lookup, one line.
-func (r *Result) AppendJSON(dst []byte, payload render.Payload) []byte {
+// AppendJSON appends the lookup as an object of kind lookup, one line; spill is for records that are long.
+func (r *Result) AppendJSON(dst []byte, payload render.Payload, spill render.Spill) []byte {
 	o := render.NewObj(dst, "lookup")
+	o.Spill = spill
 	o.StrOrNull("topic", r.Partition.Topic)
 	o.Str("partition", r.Partition.Name)
 	o.Str("path", r.Partition.Display)

@@ -296,7 +296,12 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 	}
 	out := &HitBatch{Control: b.Control(), CRCValid: b.Valid(), FirstAfter: -1}
 	var rec format.Record
-	for s.reader.Reset(&b); s.reader.Next(&rec); {
+	s.reader.Reset(&b)
+	clone := bytes.Clone
+	if keep && s.reader.Keep() {
+		clone = func(b []byte) []byte { return b }
+	}
+	for s.reader.Next(&rec) {
 		out.Records++
 		discarded := rec.Offset < offset
 		if discarded {
@@ -305,8 +310,7 @@ func (s *Segment) hitBatch(hit Hop, offset int64, keep bool) *HitBatch {
 			out.FirstAfter = rec.Offset
 		}
 		if keep {
-			out.List = append(out.List, Record{rec.Offset, rec.Timestamp, bytes.Clone(rec.Key), bytes.Clone(rec.Value),
-				discarded})
+			out.List = append(out.List, Record{rec.Offset, rec.Timestamp, clone(rec.Key), clone(rec.Value), discarded})
 		}
 	}
 	out.Err = s.reader.Err()
@@ -335,10 +339,6 @@ func (r *Result) finish(ctx context.Context, o Options) error {
 	return nil
 }
 
-// inferBytes bounds the partitions that are walked through only to find out which interval their indexes were written
-// with.
-const inferBytes = 256 << 20
-
 // interval settles the interval: unless it is given, from the entries of the segments searched, and of the partition's
 // other segments too if these are not too large.
 func (r *Result) interval(ctx context.Context, o Options) (Interval, error) {
@@ -353,7 +353,7 @@ func (r *Result) interval(ctx context.Context, o Options) (Interval, error) {
 	for _, seg := range p.Segments {
 		bytes += seg.Log.Size
 	}
-	wanted := o.Interval < 0 && p.TopicInterval < 0 && len(r.Tries) > 0 && bytes <= inferBytes
+	wanted := o.Interval < 0 && p.TopicInterval < 0 && len(r.Tries) > 0 && bytes <= format.MostInferred
 	for _, seg := range p.Segments {
 		if !wanted || searched[seg.Base] {
 			continue

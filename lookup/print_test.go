@@ -106,7 +106,7 @@ func checkPrints(t *testing.T, style Style, r *Result, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.CheckJSON(t, r.AppendJSON(nil, style.Payload))
+	fixture.CheckJSON(t, r.AppendJSON(nil, style.Payload, nil))
 	checkText(t, r.AppendText(nil, style))
 	checkRows(t, ResultColumns, r.Rows(style.Theme))
 }

@@ -83,9 +83,10 @@ func Partitions(set *logdir.Set) []*logdir.Partition {
 
 // Run lists the partitions and yields them in their order. It stops early if ctx ends.
 func (l *Lister) Run(ctx context.Context, partitions []*logdir.Partition) iter.Seq[*Partition] {
-	return walk.Ordered(ctx, partitions, l.Jobs, func() func(*logdir.Partition) *Partition {
-		r := &reader{ctx: ctx, records: format.NewRecordReader(l.MaxBatchBytes, nil)}
+	return walk.Ordered(ctx, partitions, l.Jobs, func(gate format.Gate) func(*logdir.Partition) *Partition {
+		r := &reader{ctx: ctx, records: format.NewRecordReader(l.MaxBatchBytes, gate)}
 		return func(p *logdir.Partition) *Partition {
+			defer r.records.Release()
 			out := l.guarded(p, r)
 			if l.Progress != nil {
 				l.Progress(1)

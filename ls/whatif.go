@@ -118,7 +118,6 @@ type packer struct {
 	what     *WhatIf
 	compress format.Compressor
 	fill     *format.Filler
-	plain    []byte
 	out      *Repacked
 }
 
@@ -128,7 +127,7 @@ func (p *Partition) repack(w *WhatIf, r *reader, segments []*logdir.Segment) {
 		r.packer = &packer{what: w, compress: format.Compressor{Level: w.Level}}
 	}
 	k := r.packer
-	k.fill, k.out = format.NewFiller(w.Batch, w.Codec), &Repacked{}
+	k.fill, k.out = format.NewFiller(w.Batch, w.Codec, &k.compress), &Repacked{}
 	total := int64(0)
 	for _, seg := range segments {
 		total += seg.Log.Size
@@ -215,38 +214,19 @@ func (k *packer) record(rec *format.Record) error {
 			return err
 		}
 	}
-	if f.Records == 0 {
-		f.Begin(content, rec.Timestamp)
-	}
-	size := f.Next(content, rec.Timestamp)
-	if f.Codec != format.CodecNone {
-		k.plain = format.AppendRecord(k.plain, rec, rec.Timestamp-f.BaseMs, int32(f.Records))
-	}
-	f.Add(size)
 	k.out.Records++
-	return nil
+	return f.Add(rec, content, rec.Timestamp)
 }
 
 // close ends the present batch.
 func (k *packer) close() error {
-	f := k.fill
-	if f.Records == 0 {
+	if k.fill.Records == 0 {
 		return nil
 	}
-	size := f.Plain
-	if f.Codec != format.CodecNone {
-		packed, err := k.compress.Size(f.Codec, k.plain)
-		if err != nil {
-			return err
-		}
-		f.Observe(packed)
-		size = packed
-		k.plain = k.plain[:0]
-	}
+	size, err := k.fill.Close()
 	k.out.newBatches++
-	k.out.newBytes += format.BatchHeaderSize + size
-	f.Reset()
-	return nil
+	k.out.newBytes += size
+	return err
 }
 
 // WhatIfColumns head what WhatIfCells returns, after the name of the topic or partition.

@@ -22,7 +22,10 @@ const SchemaVersion = 1
 //	buf = o.Line()
 //
 // Inside an array the elements take the empty name.
-type Obj struct{ buf []byte }
+type Obj struct {
+	Spill Spill // for values that get long; nil: there is no place for them
+	buf   []byte
+}
 
 // NewObj starts {"kind":KIND,"schema":1 after dst.
 func NewObj(dst []byte, kind string) Obj {
@@ -117,7 +120,22 @@ func (o *Obj) Null(name string) {
 // Bytes appends a key, value or header value in the shape that the payload mode allows; nil is null.
 func (o *Obj) Bytes(name string, value []byte, p Payload) {
 	o.name(name)
-	o.buf = p.AppendJSON(o.buf, value)
+	o.buf = p.AppendLongJSON(o.buf, value, o.Spill)
+}
+
+// Text appends a string value of bytes; of those that are not UTF-8 clean, which takes any part of them that ends
+// between characters, makes it.
+func (o *Obj) Text(name string, value []byte, clean func(dst, part []byte) []byte) {
+	o.name(name)
+	add := appendInString[[]byte]
+	if !utf8.Valid(value) {
+		var scratch []byte
+		add = func(dst, part []byte) []byte {
+			scratch = clean(scratch[:0], part)
+			return appendInString(dst, scratch)
+		}
+	}
+	o.buf = append(o.Spill.Append(append(o.buf, '"'), value, add), '"')
 }
 
 // Time appends epoch milliseconds under name and the same as RFC 3339 in UTC under name_utc. Kafka's -1, no timestamp,
@@ -160,7 +178,7 @@ func (o *Obj) Open(name string) {
 }
 
 // Close ends the object that Open started.
-func (o *Obj) Close() { o.buf = append(o.buf, '}') }
+func (o *Obj) Close() { o.buf = o.Spill.room(append(o.buf, '}')) }
 
 // OpenArray starts an array and CloseArray ends it; its elements take the empty name.
 func (o *Obj) OpenArray(name string) {
@@ -180,7 +198,11 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	if len(s) > largeString {
 		dst = slices.Grow(dst, jsonLength(s))
 	}
-	dst = append(dst, '"')
+	return append(appendInString(append(dst, '"'), s), '"')
+}
+
+// appendInString is AppendString without the quotes.
+func appendInString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -206,8 +228,7 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 		i += n
 		start = i
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	return append(dst, s[start:]...)
 }
 
 // largeString is the length above which room is made at once: growing step by step takes several times the memory.

@@ -72,12 +72,13 @@ func (p Payload) LengthsOnly() bool { return p == PayloadLen || p == PayloadReda
 
 // AppendText appends b as text output shows it. A null is the caller's to word: nil is shown like no bytes. Under
 // PayloadRaw the bytes are appended as they are; whoever prints what Java would print replaces broken UTF-8 before.
-func (p Payload) AppendText(dst, b []byte) []byte {
+func (p Payload) AppendText(dst, b []byte) []byte { return p.AppendLongText(dst, b, nil) }
+
+// AppendLongText is AppendText with a place for what gets long.
+func (p Payload) AppendLongText(dst, b []byte, spill Spill) []byte {
 	switch p {
-	case PayloadHex:
-		return hex.AppendEncode(dst, b)
 	case PayloadBase64:
-		return appendBase64(dst, b)
+		return spill.appendBytes(dst, b, appendBase64)
 	case PayloadLen, PayloadRedacted:
 		dst = strconv.AppendInt(dst, int64(len(b)), 10)
 		if len(b) == 1 {
@@ -85,15 +86,19 @@ func (p Payload) AppendText(dst, b []byte) []byte {
 		}
 		return append(dst, " bytes"...)
 	case PayloadUTF8:
-		return AppendEscaped(dst, b)
+		return spill.Append(dst, b, AppendEscaped)
 	case PayloadAuto:
-		if !readable(b) {
-			return hex.AppendEncode(dst, b)
+		if readable(b) {
+			return spill.Append(dst, b, AppendEscaped)
 		}
-		return AppendEscaped(dst, b)
+		return spill.appendBytes(dst, b, hex.AppendEncode)
+	case PayloadHex:
+		return spill.appendBytes(dst, b, hex.AppendEncode)
 	}
-	return append(dst, b...)
+	return spill.appendBytes(dst, b, appendAll)
 }
+
+func appendAll(dst, b []byte) []byte { return append(dst, b...) }
 
 // mostBrief is how many bytes of a value Brief keeps: more than anybody reads in a table.
 const mostBrief = 4096
@@ -113,22 +118,22 @@ func Brief(b []byte) (beginning []byte, rest string) {
 
 // AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8
 // and {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
-func (p Payload) AppendJSON(dst, b []byte) []byte {
+func (p Payload) AppendJSON(dst, b []byte) []byte { return p.AppendLongJSON(dst, b, nil) }
+
+// AppendLongJSON is AppendJSON with a place for what gets long.
+func (p Payload) AppendLongJSON(dst, b []byte, spill Spill) []byte {
 	switch {
 	case b == nil:
 		return append(dst, "null"...)
 	case p.LengthsOnly():
-		dst = append(dst, `{"length":`...)
-		dst = strconv.AppendInt(dst, int64(len(b)), 10)
+		dst = strconv.AppendInt(append(dst, `{"length":`...), int64(len(b)), 10)
+		return append(dst, '}')
 	case utf8.Valid(b):
-		dst = append(dst, `{"utf8":`...)
-		dst = AppendString(dst, b)
+		dst = spill.Append(append(dst, `{"utf8":"`...), b, appendInString)
 	default:
-		dst = append(dst, `{"base64":"`...)
-		dst = appendBase64(dst, b)
-		dst = append(dst, '"')
+		dst = spill.appendBytes(append(dst, `{"base64":"`...), b, appendBase64)
 	}
-	return append(dst, '}')
+	return append(dst, `"}`...)
 }
 
 // readable reports whether auto shows b as text: UTF-8 without control characters other than tabs, line ends and the

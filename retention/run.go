@@ -27,9 +27,12 @@ type Result struct {
 
 // Run judges the partitions with so many workers and yields the results in their order. It stops early if ctx ends.
 func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs int) iter.Seq[Result] {
-	return walk.Ordered(ctx, partitions, jobs, func() func(*logdir.Partition) Result {
-		rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, nil), j.options.Progress}
-		return func(p *logdir.Partition) Result { return j.guarded(p, rd) }
+	return walk.Ordered(ctx, partitions, jobs, func(gate format.Gate) func(*logdir.Partition) Result {
+		rd := &reader{ctx, format.NewRecordReader(j.options.MaxBatchBytes, gate), j.options.Progress}
+		return func(p *logdir.Partition) Result {
+			defer rd.records.Release()
+			return j.guarded(p, rd)
+		}
 	})
 }
 

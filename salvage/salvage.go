@@ -309,7 +309,7 @@ func (r *run) scan(sources []*source) (scans []*scan, notRead []error) {
 	if len(sources) == 1 {
 		jobs, each = 1, r.opts.Jobs
 	}
-	for s := range walk.Ordered(r.ctx, sources, jobs, func() func(*source) *scan {
+	for s := range walk.Ordered(r.ctx, sources, jobs, func(format.Gate) func(*source) *scan {
 		return func(s *source) *scan { return scanSource(r.ctx, s, each, r.opts) }
 	}) {
 		scans = append(scans, s)

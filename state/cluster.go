@@ -111,7 +111,7 @@ func TopicIDs(set *logdir.Set, gentle *logdir.Gentle, match func(name string) bo
 		if f.Kind() != format.KindLog && f.Kind() != format.KindCheckpoint {
 			continue
 		}
-		r := logReader{records: format.NewRecordReader(maxMetadataBatchBytes, nil)}
+		r := logReader{records: format.NewRecordReader(format.MostBatch, nil)}
 		r.read([]*logdir.File{f}, func(b *format.Batch, rec *format.Record) {
 			if b.Control() {
 				return

@@ -13,9 +13,6 @@ import (
 	"kseg/walk"
 )
 
-// maxMetadataBatchBytes bounds what a batch of the metadata log may decompress to. The controller writes at most 8 MiB.
-const maxMetadataBatchBytes = 64 << 20
-
 // MetadataDir is the directory of the cluster's metadata log.
 const MetadataDir = "__cluster_metadata-0"
 
@@ -131,7 +128,7 @@ type imageReader struct {
 }
 
 func newImageReader(dir string, o FoldOptions) *imageReader {
-	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(maxMetadataBatchBytes,
+	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(format.MostBatch,
 		nil),
 		decoder: schema.NewDecoder()}
 }
@@ -405,7 +402,7 @@ func (r *imageReader) control(rec *format.Record) {
 // is, and offset is then after the last record. Batches count by their largest timestamp first, so that a log is not
 // decoded.
 func MetadataOffsetAfter(files []*logdir.File, ms int64) (offset int64, found bool, err error) {
-	records := format.NewRecordReader(maxMetadataBatchBytes, nil)
+	records := format.NewRecordReader(format.MostBatch, nil)
 	for _, f := range logsOf(files) {
 		err = errors.Join(err, walk.Read(context.Background(), &walk.Log{File: f, Base: f.Name.Base}, nil,
 			func(b *format.Batch, _ *format.Hole) bool {

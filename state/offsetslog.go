@@ -13,25 +13,24 @@ import (
 
 // The record types of __consumer_offsets that are told apart (CoordinatorRecordType).
 const (
-	legacyOffsetCommit  = 0
-	offsetCommit        = 1
-	classicGroup        = 2
-	consumerGroup       = 3
-	consumerMember      = 5
-	consumerTarget      = 6
-	consumerAssignment  = 8
-	shareMember         = 10
-	shareGroup          = 11
-	shareAssignment     = 14
-	sharePartitions     = 15
-	consumerRegex       = 16
-	streamsGroup        = 17
-	streamsMember       = 19
-	streamsTarget       = 20
-	streamsAssignment   = 22
-	streamsTopology     = 23
-	lastOffsetsRecord   = 23
-	maxOffsetsBatchSize = 256 << 20
+	legacyOffsetCommit = 0
+	offsetCommit       = 1
+	classicGroup       = 2
+	consumerGroup      = 3
+	consumerMember     = 5
+	consumerTarget     = 6
+	consumerAssignment = 8
+	shareMember        = 10
+	shareGroup         = 11
+	shareAssignment    = 14
+	sharePartitions    = 15
+	consumerRegex      = 16
+	streamsGroup       = 17
+	streamsMember      = 19
+	streamsTarget      = 20
+	streamsAssignment  = 22
+	streamsTopology    = 23
+	lastOffsetsRecord  = 23
 )
 
 // entry is the last value of a key, as it stands in the log.
@@ -80,7 +79,7 @@ type OffsetsOptions struct {
 }
 
 func (o *OffsetsOptions) reader() *logReader {
-	return &logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil), known: o.Known, until: o.Until,
+	return &logReader{records: format.NewRecordReader(format.MostBatch, nil), known: o.Known, until: o.Until,
 		progress: o.Progress, stop: o.Stop}
 }
 

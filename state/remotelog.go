@@ -73,7 +73,7 @@ func (l *RemoteLog) read(p *logdir.Partition) {
 		return
 	}
 	l.Given = true
-	r := logReader{records: format.NewRecordReader(maxOffsetsBatchSize, nil)}
+	r := logReader{records: format.NewRecordReader(format.MostBatch, nil)}
 	r.read(logsOf(p.All()), func(b *format.Batch, rec *format.Record) {
 		if b.Control() {
 			return

@@ -99,7 +99,7 @@ func (c *Coordinators) All() []*CoordinatorTxn {
 // has, if it knows.
 func ReadCoordinators(ctx context.Context, set *logdir.Set, cluster *Cluster, gentle *logdir.Gentle) (*Coordinators,
 	error) {
-	r := transactionReader{ctx: ctx, records: format.NewRecordReader(maxMetadataBatchBytes, nil),
+	r := transactionReader{ctx: ctx, records: format.NewRecordReader(format.MostBatch, nil),
 		decoder: schema.NewDecoder(),
 		out: &Coordinators{Lost: map[int32][]Lost{}, ids: map[string]*CoordinatorTxn{},
 			producers: map[int64]*CoordinatorTxn{}}}

@@ -186,7 +186,7 @@ func (j *Judge) Run(ctx context.Context, partitions []*logdir.Partition, jobs in
 		err    error
 	}
 	return func(yield func(*Report, error) bool) {
-		for a := range walk.Ordered(ctx, partitions, jobs, func() func(*logdir.Partition) answer {
+		for a := range walk.Ordered(ctx, partitions, jobs, func(format.Gate) func(*logdir.Partition) answer {
 			return func(p *logdir.Partition) (a answer) {
 				a.err = logdir.Guard(p.Display, func() error {
 					return p.Steady(func() (err error) {

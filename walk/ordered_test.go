@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"kseg/format"
 )
 
 func TestOrderedKeepsTheOrder(t *testing.T) {
@@ -11,7 +13,7 @@ func TestOrderedKeepsTheOrder(t *testing.T) {
 	for i := range items {
 		items[i] = i
 	}
-	worker := func() func(int) int { return func(n int) int { return 2 * n } }
+	worker := func(format.Gate) func(int) int { return func(n int) int { return 2 * n } }
 	for _, jobs := range []int{1, 3, 16} {
 		got := slices.Collect(Ordered(context.Background(), items, jobs, worker))
 		if len(got) != len(items) {
@@ -29,7 +31,7 @@ func TestOrderedEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	items := make([]int, 1000)
-	worker := func() func(int) int { return func(n int) int { return n } }
+	worker := func(format.Gate) func(int) int { return func(n int) int { return n } }
 	seen := 0
 	for range Ordered(ctx, items, 4, worker) {
 		if seen++; seen == 3 {

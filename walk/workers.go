@@ -159,6 +159,14 @@ func (t *turn) advance() {
 	t.moved.Broadcast()
 }
 
+// end lets all pass.
+func (t *turn) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seq = math.MaxInt64
+	t.moved.Broadcast()
+}
+
 // gate makes a worker wait with a very large batch until all runs before have been taken: then only one is in memory.
 type gate struct {
 	turn *turn
@@ -169,7 +177,7 @@ type gate struct {
 func (g *gate) Enter() {
 	g.turn.mu.Lock()
 	defer g.turn.mu.Unlock()
-	for g.turn.seq != g.seq {
+	for g.turn.seq < g.seq {
 		g.turn.moved.Wait()
 	}
 }

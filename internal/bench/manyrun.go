@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -19,15 +14,8 @@ var sizes = []int{5_000, 10_000, 20_000}
 const (
 	tooMuch   = 2.3                    // times as long for twice as much is named
 	telling   = 100 * time.Millisecond // from this time on: below it the start-up hides what grows
-	longestMs = 120_000                // of a run
 	inMemory  = "/dev/shm"             // where many small files are written, if there is such a folder
 )
-
-// cost is what one run took.
-type cost struct {
-	cpu time.Duration
-	mib int64
-}
 
 // things prints how the time of each verb grows with the number of things of each kind; only those whose name contains
 // only.
@@ -76,46 +64,13 @@ func (b *bench) thing(write func(string, int) error, n int, works []string, cost
 	names := strings.NewReplacer("DIR", dir, "PARTITION", filepath.Join(dir, "orders-0"), "COPY",
 		filepath.Join(tmp, "copy"), "OUT", filepath.Join(tmp, "out"), "SNAPSHOT", fmt.Sprintf("%020d.snapshot", n))
 	for i, text := range works {
-		best := cost{cpu: time.Hour}
-		for range b.runs {
-			if err := os.RemoveAll(filepath.Join(tmp, "out")); err != nil {
-				return err
-			}
-			c, err := b.cost(strings.Fields(names.Replace(text)))
-			if err != nil {
-				return err
-			}
-			if c.cpu < best.cpu {
-				best = c
-			}
-			if c.cpu > time.Second {
-				break
-			}
+		c, err := b.cheapest(strings.Fields(names.Replace(text)), filepath.Join(tmp, "out"))
+		if err != nil {
+			return err
 		}
-		costs[i] = append(costs[i], best)
+		costs[i] = append(costs[i], c)
 	}
 	return nil
-}
-
-// cost runs kseg once. Findings, and damage that is in the way, are answers.
-func (b *bench) cost(args []string) (cost, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longestMs*time.Millisecond)
-	defer cancel()
-	var stderr bytes.Buffer
-	c := exec.CommandContext(ctx, b.kseg, args...)
-	c.Stderr = &stderr
-	if err := c.Run(); err != nil && !slices.Contains([]int{1, 3}, c.ProcessState.ExitCode()) {
-		return cost{}, fmt.Errorf("%q: %w\n%s", args, err, stderr.Bytes()[:min(2000, stderr.Len())])
-	}
-	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), peak(c.ProcessState.SysUsage())}, nil
-}
-
-// peak is the most memory that a process had, in MiB, mapped files included.
-func peak(usage any) int64 {
-	if u, ok := usage.(*syscall.Rusage); ok {
-		return u.Maxrss >> 10
-	}
-	return 0
 }
 
 func (b *bench) thingTable(name string, works []string, costs [][]cost) {

@@ -164,7 +164,7 @@ func (b *bench) timeSegment(shape, segment string) error {
 	return nil
 }
 
-// time runs kseg several times.
+// time is how long kseg takes; OUT stands for a folder that is not there.
 func (b *bench) time(args []string) (time.Duration, error) {
 	args, out := slices.Clone(args), filepath.Join(b.tmp, "out")
 	for i := range args {
@@ -172,12 +172,8 @@ func (b *bench) time(args []string) (time.Duration, error) {
 			args[i] = out
 		}
 	}
-	return best(b.runs, func() error {
-		if err := os.RemoveAll(out); err != nil {
-			return err
-		}
-		return command(b.kseg, args...)
-	})
+	c, err := b.cheapest(args, out)
+	return c.wall, err
 }
 
 func shown(d time.Duration) string {
