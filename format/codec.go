@@ -88,12 +88,13 @@ func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byt
 		d.gate.Enter()
 	}
 	d.big, d.buf = true, nil
+	debug.SetGCPercent(bigGC)
+	debug.FreeOSMemory() // the buffers before this one: several would be more than the limit promises
 	size, err := d.measure(codec, src, magic)
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
-	debug.SetGCPercent(bigGC)
-	debug.FreeOSMemory() // the buffers before this one: several would be more than the limit promises
+	debug.FreeOSMemory() // the window that measuring took
 	out, failed := d.run(codec, make([]byte, 0, size+bigRoom), src, magic, size)
 	d.buf = nil
 	if errors.Is(failed, ErrTooLarge) {
