@@ -12,9 +12,9 @@ import (
 var sizes = []int{5_000, 10_000, 20_000}
 
 const (
-	tooMuch   = 2.3                    // times as long for twice as much is named
-	telling   = 100 * time.Millisecond // from this time on: below it the start-up hides what grows
-	inMemory  = "/dev/shm"             // where many small files are written, if there is such a folder
+	tooMuch  = 2.3                    // times as long for twice as much is named
+	telling  = 100 * time.Millisecond // from this time on: below it the start-up hides what grows
+	inMemory = "/dev/shm"             // where many small files are written, if there is such a folder
 )
 
 // things prints how the time of each verb grows with the number of things of each kind; only those whose name contains
