@@ -186,8 +186,8 @@ func (r *RecordReader) decompress(b *Batch, codec Codec, src []byte, origin int6
 	}
 }
 
-// Keep leaves the decompressed records to whoever reads them: they stay valid, and the next batch gets another buffer. It
-// reports false where they are bytes of the file.
+// Keep leaves the decompressed records to whoever reads them: they stay valid, and the next batch gets another buffer.
+// It reports false where they are bytes of the file.
 func (r *RecordReader) Keep() bool {
 	r.codecs.buf = nil
 	return r.compressed
