@@ -18,7 +18,7 @@ import (
 
 // smallBatch is how many decompressed bytes a reader keeps room for between batches; what needs more goes through the
 // gate.
-const smallBatch = 16 << 20
+const smallBatch = 4 << 20
 
 // decompressor holds what decompressing one batch after the other reuses.
 type decompressor struct {
@@ -84,10 +84,11 @@ const bigGC = 20
 
 // decompressBig measures first and then makes a buffer of about that size.
 func (d *decompressor) decompressBig(codec Codec, src []byte, magic int8) ([]byte, error) {
+	d.buf = nil
 	if d.gate != nil {
 		d.gate.Enter()
 	}
-	d.big, d.buf = true, nil
+	d.big = true
 	debug.SetGCPercent(bigGC)
 	debug.FreeOSMemory() // the buffers before this one: several would be more than the limit promises
 	size, err := d.measure(codec, src, magic)

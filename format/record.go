@@ -80,7 +80,7 @@ const (
 	unnoticed                   // nobody but us
 )
 
-// Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 16 MiB is
+// Gate bounds how many very large batches are decompressed at a time: Enter is called before a buffer above 4 MiB is
 // made, Leave after it was let go.
 type Gate interface {
 	Enter()

@@ -18,7 +18,7 @@ const (
 // Limits of our own: a hostile record may hold more than one value a byte, each of which takes a node of 40 bytes.
 const (
 	maxNodes  = 4 << 20 // of a message
-	keptNodes = 1 << 20 // between messages
+	keptNodes = 1 << 16 // between messages
 )
 
 // Error says why a record could not be decoded.

@@ -330,6 +330,7 @@ func (r *imageReader) batch(f *logdir.File, b *format.Batch) {
 		}
 	}
 	var rec format.Record
+	defer r.records.Release()
 	r.records.Reset(b)
 	for r.records.Next(&rec) {
 		if log && (rec.Offset < im.EndOffset || r.Before != nil && rec.Offset >= *r.Before) {

@@ -177,6 +177,7 @@ func Run(ctx context.Context, set *logdir.Set, opts Options) (Summary, error) {
 		d.notRead(problem)
 	}
 	all := d.operands(set)
+	d.knownCluster() // not while the workers have batches of their own
 	src := d.walker(ctx, all.turns(), opts.Jobs)
 	defer src.Close()
 	d.lap()
