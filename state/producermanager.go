@@ -54,6 +54,7 @@ func NewProducerManager(snapshots ProducerSnapshots, records *format.RecordReade
 func (m *ProducerManager) Again() *ProducerManager {
 	n := *m
 	n.ProducerState, n.MapEnd, n.SnapEnd = format.NewProducerState(0), 0, 0
+	n.Snapshots = slices.Clone(m.Snapshots)
 	return &n
 }
 
@@ -124,8 +125,10 @@ func FloorSegment(n int, base func(i int) int64, offset int64) int {
 // truncateAndReload drops snapshots outside of the log, and loads the newest of the others if the state is not that of
 // the log's end.
 func (m *ProducerManager) truncateAndReload(start, end int64) error {
-	if err := m.drop(func(offset int64) bool { return offset <= start || offset > end }); err != nil {
-		return err
+	if n := len(m.Snapshots); n > 0 && (m.Snapshots[0].Offset <= start || m.Snapshots[n-1].Offset > end) {
+		if err := m.drop(func(offset int64) bool { return offset <= start || offset > end }); err != nil {
+			return err
+		}
 	}
 	if end != m.MapEnd {
 		return m.load(start)
