@@ -43,7 +43,8 @@ type ProducerManager struct {
 	Written func(offset int64, raw []byte)
 }
 
-// NewProducerManager is a manager that knows of snapshots, and of no producer; the reader is for control records.
+// NewProducerManager is a manager that knows of snapshots, a list that is its own from then on, and of no producer; the
+// reader is for control records.
 func NewProducerManager(snapshots ProducerSnapshots, records *format.RecordReader) *ProducerManager {
 	return &ProducerManager{ProducerState: format.NewProducerState(0), Snapshots: snapshots, Records: records,
 		ExpiredMs: math.MinInt64}
@@ -197,7 +198,7 @@ func (m *ProducerManager) RemoveStray(log ProducerLog) error {
 // drop deletes the snapshots of some offsets, which can be read as far as anyone knows.
 func (m *ProducerManager) drop(of func(offset int64) bool) error {
 	var err error
-	m.Snapshots = slices.DeleteFunc(slices.Clone(m.Snapshots), func(s ProducerSnapshot) bool {
+	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(s ProducerSnapshot) bool {
 		gone := of(s.Offset)
 		if gone && err == nil && m.Dropped != nil {
 			err = m.Dropped(s, nil, false)
