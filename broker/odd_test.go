@@ -16,8 +16,9 @@ type odd struct {
 	name, dir string
 	prepare   func(t *testing.T, dir string)
 	opts      LoadOptions
-	failure   string           // a part of it, "" if the partition is loaded
-	after     map[string]int64 // bytes of some files afterwards; -1: there is none
+	failure   string             // a part of it, "" if the partition is loaded
+	after     map[string]int64   // bytes of some files afterwards; -1: there is none
+	aborted   *format.AbortedTxn // the only entry of the last segment's transaction index
 }
 
 const (
@@ -48,17 +49,22 @@ func add(name, content string) func(t *testing.T, dir string) {
 	}
 }
 
+// logOf is a log of batches of producers.
+func logOf(batches ...fixture.Produced) string {
+	var log []byte
+	for _, b := range batches {
+		b.TimestampMs = math.MaxInt64
+		log = b.Append(log)
+	}
+	return string(log)
+}
+
 // produced replaces the first log with batches of producers.
 func produced(batches ...fixture.Produced) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
-		var log []byte
-		for _, b := range batches {
-			b.TimestampMs = math.MaxInt64
-			log = b.Append(log)
-		}
 		write(t, dir, firstIndex, "")
-		write(t, dir, firstLog, string(log))
+		write(t, dir, firstLog, logOf(batches...))
 		write(t, dir, "00000000000000000000.timeindex", "")
 		write(t, dir, "00000000000000000001.snapshot", "cannot be read, so that all of the log is")
 	}
@@ -70,49 +76,63 @@ func odds() []odd {
 	end := fixture.Produced{Offset: 1, Records: 1, ID: 7, Transactional: true, Control: true, Key: key, Value: value}
 	other, otherEnd := begin, end
 	other.ID, otherEnd.ID, otherEnd.Offset = 8, 8, 2
+	before, later, laterEnd := begin, other, otherEnd
+	before.Offset, before.Records, later.Offset, laterEnd.Offset = -1, 2, 2, 3
+	abort := end
+	abort.Key, _ = fixture.Marker(true, 0)
+	laterEnd.Key = abort.Key
 	const hello, prices = "4.4.0/hello/hello-0", "4.4.0/logdirs/clean/data1/prices-0"
 	return []odd{
 		{"a directory where a log was", prices, instead("00000000000000000039.log"), LoadOptions{Clean: true}, "",
-			map[string]int64{"00000000000000000039.index": 0, "00000000000000000039.timeindex": 12}},
+			map[string]int64{"00000000000000000039.index": 0, "00000000000000000039.timeindex": 12}, nil},
 		{"a directory where epochs are written by way of", prices, func(t *testing.T, dir string) {
 			write(t, dir, epochsName, "0\n2\n0 0\n5 900\n")
 			instead(epochsTemporary)(t, dir)
-		}, LoadOptions{Clean: true}, "", map[string]int64{epochsName: 14}},
+		}, LoadOptions{Clean: true}, "", map[string]int64{epochsName: 14}, nil},
 		{"and recovery finds a new epoch", prices, func(t *testing.T, dir string) {
 			write(t, dir, epochsName, "0\n0\n")
 			instead(epochsTemporary)(t, dir)
-		}, LoadOptions{}, errDirectory.Error(), nil},
+		}, LoadOptions{}, errDirectory.Error(), nil, nil},
 		{"a deleted partition without a log", "4.4.0/logdirs/clean/data2/doomed-1.1b66cfef9dd94713bf657c8936f9f1ab-delete",
 			func(t *testing.T, dir string) { remove(t, dir, firstLog) }, LoadOptions{Preallocate: true}, "",
-			map[string]int64{firstLog: 0}},
+			map[string]int64{firstLog: 0}, nil},
 		{"a log that goes and is made again", hello, add("00000000000000000500.log", ""),
-			LoadOptions{Preallocate: true, LogStart: 600}, "", map[string]int64{"00000000000000000600.log": 1 << 20}},
+			LoadOptions{Preallocate: true, LogStart: 600}, "", map[string]int64{"00000000000000000600.log": 1 << 20}, nil},
 		{"a log that goes and is made again under its name", hello, func(t *testing.T, dir string) {
 			write(t, dir, "00000000000000000600.log.deleted", "")
 			write(t, dir, "00000000000000000500.log", "")
 		}, LoadOptions{Preallocate: true, Clean: true, LogStart: 600},
-			"", map[string]int64{"00000000000000000600.log": 1 << 20}},
+			"", map[string]int64{"00000000000000000600.log": 1 << 20}, nil},
 		{"a transaction that is open beyond the log", hello, add("00000000000000000001.snapshot", opened(40)),
-			LoadOptions{Clean: true}, "", nil},
+			LoadOptions{Clean: true}, "", nil, nil},
 		{"a segment that begins at the largest offset", hello, func(t *testing.T, dir string) {
 			write(t, dir, "09223372036854775807.log", "")
 			write(t, dir, firstLog, "cut")
-		}, LoadOptions{}, "", map[string]int64{firstLog: 0, "09223372036854775807.log": 0}},
+		}, LoadOptions{}, "", map[string]int64{firstLog: 0, "09223372036854775807.log": 0}, nil},
 		{"a directory named as a snapshot", hello, instead("00000000000000000007.snapshot"), LoadOptions{Clean: true},
-			"", nil},
+			"", nil, nil},
 		{"a directory where a snapshot is to be written", hello, instead("00000000000000000001.snapshot"),
-			LoadOptions{Clean: true}, errDirectory.Error(), nil},
+			LoadOptions{Clean: true}, errDirectory.Error(), nil, nil},
 		{"and recovery is to write it", hello, instead("00000000000000000001.snapshot"), LoadOptions{}, "",
-			map[string]int64{firstLog: 0}},
+			map[string]int64{firstLog: 0}, nil},
 		{"a transaction twice, read at once", hello, produced(begin, end, begin, end),
-			LoadOptions{Clean: true}, "a second end", nil},
+			LoadOptions{Clean: true}, "a second end", nil, nil},
 		{"two transactions from one offset, recovered", hello, produced(begin, other, end, otherEnd), LoadOptions{},
-			"a second end", nil},
-		{"a transaction twice, recovered", hello, produced(begin, end, begin, end), LoadOptions{}, "", nil},
+			"a second end", nil, nil},
+		{"a transaction twice, recovered", hello, produced(begin, end, begin, end), LoadOptions{}, "", nil, nil},
+		{name: "a transaction from before offset 0", dir: hello, prepare: produced(before, abort),
+			aborted: &format.AbortedTxn{ProducerID: 7, FirstOffset: -1, LastOffset: 1, LastStableOffset: 2}},
+		{name: "a transaction that begins again where one ended in the same read", dir: hello,
+			prepare: func(t *testing.T, dir string) {
+				produced(begin, end, begin)(t, dir)
+				write(t, dir, "00000000000000000002.log", logOf(later, laterEnd))
+				write(t, dir, "00000000000000000002.index", "")
+			}, opts: LoadOptions{RecoveryPoint: 2},
+			aborted: &format.AbortedTxn{ProducerID: 8, FirstOffset: 2, LastOffset: 3, LastStableOffset: 4}},
 		{"an index that is too long, and a directory where the other was", hello, func(t *testing.T, dir string) {
 			write(t, dir, firstIndex, strings.Repeat("\x00", 20480))
 			instead("00000000000000000000.timeindex")(t, dir)
-		}, LoadOptions{Clean: true, IndexBytes: 60}, "more than segment.index.bytes", nil},
+		}, LoadOptions{Clean: true, IndexBytes: 60}, "more than segment.index.bytes", nil, nil},
 	}
 }
 
@@ -150,10 +170,28 @@ func TestOddPartitions(t *testing.T) {
 				after[f.Name] = *f.After
 			}
 		}
+		if c.aborted != nil {
+			checkAborted(t, c, got)
+		}
 		for name, want := range c.after {
 			if n, ok := after[name]; !ok || n != want {
 				t.Errorf("%s: %s has %d bytes (%v), want %d", c.name, name, n, ok, want)
 			}
 		}
 	}
+}
+
+func checkAborted(t *testing.T, c odd, got *Loaded) {
+	t.Helper()
+	last := got.Segments[len(got.Segments)-1]
+	for _, f := range got.Files {
+		if f.Name != format.SegmentFileName(last.Base, format.KindTxnIndex) || f.After == nil {
+			continue
+		}
+		if x := format.NewTxnIndex(f.Content); x.Len() != 1 || x.Entry(0) != *c.aborted {
+			t.Errorf("%s: %d aborted transactions, the first %+v, want %+v", c.name, x.Len(), x.Entry(0), *c.aborted)
+		}
+		return
+	}
+	t.Errorf("%s: no transaction index is left", c.name)
 }

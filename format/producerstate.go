@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -104,21 +105,26 @@ func (ev *ProducerEvent) Started() error {
 // ProducerAppendInfo, with AppendOrigin.REPLICATION): the contents of a producer snapshot, updated batch by batch.
 type ProducerState struct {
 	ids     map[int64]int32 // producer id → index into entries
-	entries []ProducerEntry // in order of their first appearance
-	open    txnHeap         // open transactions by first offset; entries of ended ones are dropped lazily
-	// started are the first offsets of open transactions, as a broker keeps them: of two that begin at one offset the
-	// first that ends takes the other's away.
-	started map[int64]struct{}
-	openN   int
+	entries []producer      // in order of their first appearance
+	open    firstOffsets    // of open transactions; those of ended ones are dropped lazily
+	// started are the open transactions as a broker keeps them, by first offset with the index of the producer: of two that
+	// begin at one offset the first that ends takes the other's away.
+	started map[int64]int32
 	end     int64
 	// together are indexes into entries: each pair are producers that a broker saw for the first time in one read.
 	together [][2]int
 	recent   int32 // index of the producer seen last: batches of one producer come in runs
 }
 
+// A producer is an entry, and whether its transaction is open: a batch with a negative base offset begins one too.
+type producer struct {
+	ProducerEntry
+	open bool
+}
+
 // NewProducerState is an empty state that covers the log up to the offset start, exclusive.
 func NewProducerState(start int64) *ProducerState {
-	return &ProducerState{ids: map[int64]int32{}, started: map[int64]struct{}{}, end: start}
+	return &ProducerState{ids: map[int64]int32{}, started: map[int64]int32{}, end: start}
 }
 
 // LoadProducerState is the state of a snapshot's entries that covers the log up to the offset end, exclusive. Producers
@@ -137,10 +143,7 @@ func LoadProducerState(entries []ProducerEntry, end, expiredMs int64) *ProducerS
 			e.CurrentTxnFirstOffset = -1
 		}
 		at, _ := p.slot(e.ProducerID)
-		if p.entries[at].InTransaction() {
-			p.openN--
-		}
-		p.entries[at] = e
+		p.entries[at] = producer{e, e.InTransaction()}
 		if e.InTransaction() {
 			p.begin(e.CurrentTxnFirstOffset, at)
 		}
@@ -160,7 +163,7 @@ func (p *ProducerState) Get(producerID int64) (ProducerEntry, bool) {
 	if !ok {
 		return ProducerEntry{}, false
 	}
-	return p.entries[at], true
+	return p.entries[at].ProducerEntry, true
 }
 
 // slot is the index of a producer's entry, made empty if the producer is new, and whether it was known.
@@ -172,9 +175,8 @@ func (p *ProducerState) slot(producerID int64) (at int32, known bool) {
 	if !known {
 		at = int32(len(p.entries))
 		p.ids[producerID] = at
-		p.entries = append(p.entries, ProducerEntry{ProducerID: producerID, ProducerEpoch: -1, LastSequence: -1,
-			LastOffset:  -1,
-			TimestampMs: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1})
+		p.entries = append(p.entries, producer{ProducerEntry: ProducerEntry{ProducerID: producerID, ProducerEpoch: -1,
+			LastSequence: -1, LastOffset: -1, TimestampMs: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1}})
 	}
 	p.recent = at
 	return at, known
@@ -193,7 +195,7 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, er
 	}
 	at, known := p.slot(b.ProducerID)
 	if known {
-		ev.Before, ev.Known = p.entries[at], true
+		ev.Before, ev.Known = p.entries[at].ProducerEntry, true
 	}
 	if !b.Control() {
 		return ev, p.appendData(&ev, at, b)
@@ -214,8 +216,8 @@ func (p *ProducerState) Append(b *Batch, rr *RecordReader) (ev ProducerEvent, er
 // appendData is ProducerAppendInfo.appendDataBatch.
 func (p *ProducerState) appendData(ev *ProducerEvent, at int32, b *Batch) error {
 	e := &p.entries[at]
-	ev.Issue = dataIssue(e, b)
-	if e.InTransaction() && !b.Transactional() {
+	ev.Issue = dataIssue(&e.ProducerEntry, b)
+	if e.open && !b.Transactional() {
 		return &Error{What: "batch of producer " + strconv.FormatInt(b.ProducerID, 10), Pos: b.Pos,
 			Want: "a transactional batch",
 			Got:  "transaction open since offset " + strconv.FormatInt(e.CurrentTxnFirstOffset, 10), Err: ErrTxnState}
@@ -225,9 +227,9 @@ func (p *ProducerState) appendData(ev *ProducerEvent, at int32, b *Batch) error 
 	e.LastOffset = b.LastOffset
 	e.OffsetDelta = int32(b.LastOffset - b.BaseOffset)
 	e.TimestampMs = b.MaxTimestamp
-	if b.Transactional() && !e.InTransaction() {
+	if b.Transactional() && !e.open {
 		ev.Began = true
-		e.CurrentTxnFirstOffset = b.BaseOffset
+		e.CurrentTxnFirstOffset, e.open = b.BaseOffset, true
 		p.begin(b.BaseOffset, at)
 	}
 	return nil
@@ -262,22 +264,14 @@ func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m Tx
 		ev.Issue = ProducerEpochBack
 	case m.CoordinatorEpoch < e.CoordinatorEpoch:
 		ev.Issue = ProducerCoordinatorBack
-	case !e.InTransaction():
+	case !e.open:
 		ev.Issue = ProducerMarkerWithoutTxn
 	}
-	if e.InTransaction() {
+	if e.open {
 		ev.Ended = true
 		ev.Txn = CompletedTxn{Aborted: m.Abort, AbortedTxn: AbortedTxn{ProducerID: b.ProducerID,
-			FirstOffset: e.CurrentTxnFirstOffset,
-			LastOffset:  b.BaseOffset, LastStableOffset: b.BaseOffset + 1}}
-		_, started := p.started[e.CurrentTxnFirstOffset]
-		ev.Unknown = !started
-		delete(p.started, e.CurrentTxnFirstOffset)
-		e.CurrentTxnFirstOffset = -1
-		p.openN--
-		if first, ok := p.FirstOpen(); ok {
-			ev.Txn.LastStableOffset = first
-		}
+			FirstOffset: e.CurrentTxnFirstOffset, LastOffset: b.BaseOffset}}
+		ev.Unknown, ev.Txn.LastStableOffset = p.complete(at, b.BaseOffset)
 	}
 	if b.ProducerEpoch != e.ProducerEpoch {
 		e.LastSequence, e.LastOffset, e.OffsetDelta = -1, -1, 0
@@ -285,24 +279,41 @@ func (p *ProducerState) appendMarker(ev *ProducerEvent, at int32, b *Batch, m Tx
 	e.ProducerEpoch, e.CoordinatorEpoch, e.TimestampMs = b.ProducerEpoch, m.CoordinatorEpoch, timestampMs
 }
 
+// complete ends the transaction of a producer at its marker. It says whether a broker does not know it, and gives the
+// last stable offset then (ProducerStateManager.lastStableOffset, completeTxn).
+func (p *ProducerState) complete(at int32, marker int64) (unknown bool, stable int64) {
+	e := &p.entries[at]
+	first := e.CurrentTxnFirstOffset
+	owner, known := p.started[first]
+	if owner == at {
+		delete(p.started, first)
+	}
+	stable, open := p.FirstOpen()
+	if !open {
+		stable = marker + 1
+	}
+	delete(p.started, first)
+	e.CurrentTxnFirstOffset, e.open = -1, false
+	return !known, stable
+}
+
 // FirstOpen is the first offset of the earliest open transaction: the last stable offset, if the high watermark is
 // beyond.
 func (p *ProducerState) FirstOpen() (int64, bool) {
-	for len(p.open) > 0 && !p.live(p.open[0]) {
-		heap.Pop(&p.open)
+	for ; len(p.open) > 0; heap.Pop(&p.open) {
+		if _, ok := p.started[p.open[0]]; ok {
+			return p.open[0], true
+		}
 	}
-	if len(p.open) == 0 {
-		return 0, false
-	}
-	return p.open[0].first, true
+	return 0, false
 }
 
 // Open returns the producers with an open transaction, by its first offset.
 func (p *ProducerState) Open() []ProducerEntry {
 	var open []ProducerEntry
 	for _, e := range p.entries {
-		if e.InTransaction() {
-			open = append(open, e)
+		if e.open {
+			open = append(open, e.ProducerEntry)
 		}
 	}
 	slices.SortStableFunc(open, func(a, b ProducerEntry) int {
@@ -337,7 +348,10 @@ func (p *ProducerState) Entries() []ProducerEntry {
 		h := uint32(id ^ int64(uint64(id)>>32))
 		return int32((h ^ h>>16) & uint32(table-1))
 	}
-	entries := slices.Clone(p.entries)
+	entries := make([]ProducerEntry, len(p.entries))
+	for i, e := range p.entries {
+		entries[i] = e.ProducerEntry
+	}
 	for _, t := range p.together {
 		slices.Reverse(entries[t[0]:t[1]]) // HashMap.computeIfAbsent puts what is new first
 	}
@@ -347,43 +361,33 @@ func (p *ProducerState) Entries() []ProducerEntry {
 	return entries
 }
 
-// openTxn is the first offset of a transaction and the index of its producer.
-type openTxn struct {
-	first int64
-	at    int32
-}
-
-// begin notes an open transaction. Once most of the heap is of ended ones it is rebuilt, so that it stays in proportion
-// to what is open.
+// begin notes an open transaction. Once most of the heap is of ended ones it is made anew, so that it stays in
+// proportion to what is open.
 func (p *ProducerState) begin(first int64, at int32) {
-	p.openN++
-	p.started[first] = struct{}{}
-	heap.Push(&p.open, openTxn{first, at})
-	if len(p.open) > 2*p.openN+64 {
-		p.open = slices.DeleteFunc(p.open, func(t openTxn) bool { return !p.live(t) })
+	p.started[first] = at
+	heap.Push(&p.open, first)
+	if len(p.open) > 2*len(p.started)+64 {
+		p.open = slices.AppendSeq(p.open[:0], maps.Keys(p.started))
 		heap.Init(&p.open)
 	}
 }
 
-// live reports whether t has not ended.
-func (p *ProducerState) live(t openTxn) bool { return p.entries[t.at].CurrentTxnFirstOffset == t.first }
+// firstOffsets is a min-heap, for container/heap.
+type firstOffsets []int64
 
-// txnHeap is a min-heap by first offset, for container/heap.
-type txnHeap []openTxn
-
-func (h txnHeap) Len() int           { return len(h) }
-func (h txnHeap) Less(i, j int) bool { return h[i].first < h[j].first }
-func (h txnHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h firstOffsets) Len() int           { return len(h) }
+func (h firstOffsets) Less(i, j int) bool { return h[i] < h[j] }
+func (h firstOffsets) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push and Pop are for container/heap.
-func (h *txnHeap) Push(t any) { *h = append(*h, t.(openTxn)) }
+func (h *firstOffsets) Push(first any) { *h = append(*h, first.(int64)) }
 
 // Pop removes the last element.
-func (h *txnHeap) Pop() any {
+func (h *firstOffsets) Pop() any {
 	old := *h
-	t := old[len(old)-1]
+	first := old[len(old)-1]
 	*h = old[:len(old)-1]
-	return t
+	return first
 }
 
 // TxnIndexBuilder writes the .txnindex of a segment from the transactions that end in it.
