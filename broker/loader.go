@@ -544,10 +544,8 @@ func (l *loader) removeSnapshot(base int64) {
 
 // finish is the rest of UnifiedLog's constructor: the first unstable offset is read, and partition.metadata.
 func (l *loader) finish() error {
-	if first, ok := l.producers.FirstOpen(); ok && l.dir.dir.Suffix != "delete" {
-		if err := l.findUnstable(max(first, l.logStart)); err != nil {
-			return err
-		}
+	if err := l.findUnstable(); err != nil {
+		return err
 	}
 	const name = "partition.metadata"
 	f := l.dir.files[name]
@@ -567,28 +565,52 @@ func (l *loader) finish() error {
 	return nil
 }
 
-// findUnstable is maybeConvertToOffsetMetadata: an offset that is in the log and cannot be read keeps the log from
-// being loaded.
-func (l *loader) findUnstable(offset int64) error {
+// findUnstable is maybeIncrementFirstUnstableOffset: the first offset of the earliest transaction that is open or ended
+// above the high watermark, which is the log start still, is looked up; where that fails the log is not loaded.
+func (l *loader) findUnstable() error {
+	if l.dir.dir.Suffix == "delete" {
+		return nil
+	}
+	first, open := l.producers.FirstOpen()
+	ended, any := l.producers.FirstEnded()
+	if any && (!open || ended < first) {
+		if _, err := l.baseOf(ended); err != nil {
+			return err
+		}
+	}
+	if !open {
+		return nil
+	}
+	var err error
+	if l.held, err = l.baseOf(first); any && ended < first {
+		return nil
+	}
+	return err
+}
+
+// baseOf is the base offset of the batch that a read of an offset begins with, nil if the log has none.
+func (l *loader) baseOf(offset int64) (base *int64, err error) {
+	offset = max(offset, l.logStart)
 	s := floor(l.segments, offset)
 	if offset >= l.logEnd || s == nil {
-		return nil
+		return nil, nil
 	}
 	l.unstable = true
 	for _, s := range append([]*segment{s}, after(l.segments, s.base)...) {
 		pos, found, err := s.translate(offset)
 		if err != nil {
-			return l.located(s, err)
+			return nil, l.located(s, err)
 		}
 		if found {
-			return s.viewLog(func(log []byte) error {
+			err = s.viewLog(func(log []byte) error {
 				b, err := format.DecodeBatch(log, pos)
-				l.held = &b.BaseOffset
+				base = &b.BaseOffset
 				return err
 			})
+			return base, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // view calls fn with the first n bytes of a file. Errors are those of fn, or that the file could not be read.

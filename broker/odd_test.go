@@ -81,6 +81,8 @@ func odds() []odd {
 	abort := end
 	abort.Key, _ = fixture.Marker(true, 0)
 	laterEnd.Key = abort.Key
+	endAfter := abort
+	endAfter.Offset, endAfter.ID = 2, 0
 	const hello, prices = "4.4.0/hello/hello-0", "4.4.0/logdirs/clean/data1/prices-0"
 	return []odd{
 		{"a directory where a log was", prices, instead("00000000000000000039.log"), LoadOptions{Clean: true}, "",
@@ -129,6 +131,12 @@ func odds() []odd {
 				write(t, dir, "00000000000000000002.index", "")
 			}, opts: LoadOptions{RecoveryPoint: 2},
 			aborted: &format.AbortedTxn{ProducerID: 8, FirstOffset: 2, LastOffset: 3, LastStableOffset: 4}},
+		{"a transaction that has ended, and began where nothing can be read", hello, func(t *testing.T, dir string) {
+			write(t, dir, firstLog, strings.Repeat("\x00", 100))
+			write(t, dir, "00000000000000000002.snapshot", opened(1))
+			write(t, dir, "00000000000000000002.index", "")
+			write(t, dir, "00000000000000000002.log", logOf(endAfter))
+		}, LoadOptions{Clean: true}, "batch length", nil, nil},
 		{"an index that is too long, and a directory where the other was", hello, func(t *testing.T, dir string) {
 			write(t, dir, firstIndex, strings.Repeat("\x00", 20480))
 			instead("00000000000000000000.timeindex")(t, dir)

@@ -528,7 +528,7 @@ func (b *Start) unused(p *logdir.Partition) bool {
 	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir == p.Parent && d.Unused })
 }
 
-// unstable finds partitions with an open transaction in a directory that goes offline: a broker reads them once more
+// unstable finds partitions with an unstable offset in a directory that goes offline: a broker reads them once more
 // when it has loaded them, and does not start if it cannot. Nor does it if it cannot set one aside.
 func (b *Start) unstable(all []*PartitionStart) {
 	for _, p := range all {
@@ -541,13 +541,13 @@ func (b *Start) unstable(all []*PartitionStart) {
 			}
 			switch {
 			case d.Early && p.Unstable:
-				b.stop(p.Partition.Display, "a transaction is open in it, and its log directory is offline by the time that it "+
-					"is loaded")
+				b.stop(p.Partition.Display, "a transaction is open in it or ended after its newest snapshot, and its log "+
+					"directory is offline by the time that it is loaded")
 			case d.Early:
 				b.stop(p.Partition.Display, "it cannot be set aside, since its log directory is offline by then: "+p.Stray)
 			case p.Unstable:
-				d.offline(p.Partition.Display, "a transaction is open in it; if it is loaded after the directory went "+
-					"offline, the broker does not start")
+				d.offline(p.Partition.Display, "a transaction is open in it or ended after its newest snapshot; if it "+
+					"is loaded after the directory went offline, the broker does not start")
 			}
 		}
 	}

@@ -110,10 +110,17 @@ type ProducerState struct {
 	// started are the open transactions as a broker keeps them, by first offset with the index of the producer: of two that
 	// begin at one offset the first that ends takes the other's away.
 	started map[int64]int32
-	end     int64
+	// ended are the transactions that have ended: the first offset of the earliest.
+	ended optionalOffset
+	end   int64
 	// together are indexes into entries: each pair are producers that a broker saw for the first time in one read.
 	together [][2]int
 	recent   int32 // index of the producer seen last: batches of one producer come in runs
+}
+
+type optionalOffset struct {
+	offset int64
+	ok     bool
 }
 
 // A producer is an entry, and whether its transaction is open: a batch with a negative base offset begins one too.
@@ -294,6 +301,9 @@ func (p *ProducerState) complete(at int32, marker int64) (unknown bool, stable i
 	}
 	delete(p.started, first)
 	e.CurrentTxnFirstOffset, e.open = -1, false
+	if !p.ended.ok || first < p.ended.offset {
+		p.ended = optionalOffset{first, true}
+	}
 	return !known, stable
 }
 
@@ -307,6 +317,10 @@ func (p *ProducerState) FirstOpen() (int64, bool) {
 	}
 	return 0, false
 }
+
+// FirstEnded is the first offset of the earliest transaction that has ended since the state was loaded or made. To a
+// broker that has just loaded the log it is not decided, since the high watermark is at the log start still.
+func (p *ProducerState) FirstEnded() (int64, bool) { return p.ended.offset, p.ended.ok }
 
 // Open returns the producers with an open transaction, by its first offset.
 func (p *ProducerState) Open() []ProducerEntry {
