@@ -107,8 +107,8 @@ type ProducerState struct {
 	ids     map[int64]int32 // producer id → index into entries
 	entries []producer      // in order of their first appearance
 	open    firstOffsets    // of open transactions; those of ended ones are dropped lazily
-	// started are the open transactions as a broker keeps them, by first offset with the index of the producer: of two that
-	// begin at one offset the first that ends takes the other's away.
+	// started are the open transactions as a broker keeps them, by first offset with the index of the producer: of two
+	// that begin at one offset the first that ends takes the other's away.
 	started map[int64]int32
 	// ended are the transactions that have ended: the first offset of the earliest.
 	ended optionalOffset
