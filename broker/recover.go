@@ -21,6 +21,7 @@ const window = 1 << 20
 // returns how many bytes were cut. The error is what nothing in it catches.
 func (s *segment) recoverFrom(p *state.ProducerManager) (int64, error) {
 	x := &recovery{Recovered{Index: format.NewIndexBuilder(s.base, s.l.opts.Interval), Producers: p}, s}
+	x.Index.Limit(s.l.opts.IndexBytes)
 	s.recovered = true
 	s.changed()
 	if err := s.resetIndexes(); err != nil {
@@ -85,18 +86,12 @@ func (x *recovery) add(b *format.Batch) error {
 		}
 		return &corrupt{err}
 	}
-	offsets, times := int64(x.Index.OffsetIndex().Len()), int64(x.Index.TimeIndex().Len())
-	err := x.Add(b, func() error {
-		added := int64(x.Index.OffsetIndex().Len()) > offsets
-		// one slot is for the closing entry
-		if most := x.seg.l.opts.IndexBytes; added && (offsets >= most/offsetWidth || times >= most/timeWidth-1) {
-			return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too "+
-				"small for it")
-		}
-		return x.indexed(b)
-	})
-	if errors.Is(err, format.ErrOffsetOverflow) {
+	err := x.Add(b, func() error { return x.indexed(b) })
+	switch {
+	case errors.Is(err, format.ErrOffsetOverflow):
 		return &overflow{x.seg, err}
+	case errors.Is(err, format.ErrIndexFull):
+		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
 	}
 	return err
 }
@@ -122,30 +117,20 @@ func (x *recovery) finish(end *corrupt) (int64, error) {
 		s.l.cuts = append(s.l.cuts, Cut{File: s.log.name, Base: s.base, At: x.Kept, Why: end.reason()})
 	}
 	s.log.truncate(x.Kept)
+	s.offsets.trim(x.Index.OffsetIndexBytes())
 	if err := x.Index.Finish(); err != nil {
-		return 0, errors.Join(err, x.leave())
+		x.writeTxns()
+		return 0, errors.Join(err, s.times.begin(x.Index.TimeIndexBytes()))
 	}
-	for i, raw := range x.indexes() {
-		i.entries = int64(len(raw)) / i.width
-		i.f.rewrite(raw, int64(len(raw)))
-	}
+	s.times.trim(x.Index.TimeIndexBytes())
 	x.writeTxns()
 	return cut, nil
 }
 
-func (x *recovery) indexes() map[*index][]byte {
-	return map[*index][]byte{x.seg.offsets: x.Index.OffsetIndexBytes(), x.seg.times: x.Index.TimeIndexBytes()}
-}
-
 // leave puts what was indexed so far into the files, whose room stays: recovery has ended in the middle.
 func (x *recovery) leave() error {
-	var err error
-	for i, raw := range x.indexes() {
-		i.entries = int64(len(raw)) / i.width
-		err = errors.Join(err, i.write(raw))
-	}
 	x.writeTxns()
-	return err
+	return errors.Join(x.seg.offsets.begin(x.Index.OffsetIndexBytes()), x.seg.times.begin(x.Index.TimeIndexBytes()))
 }
 
 func (x *recovery) writeTxns() {

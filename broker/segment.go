@@ -47,18 +47,25 @@ func (x *index) reset() error {
 	return x.resize(x.most)
 }
 
-// write puts the first entries into the file, over what is there.
-func (x *index) write(raw []byte) error {
+// begin makes these the first entries of the file; what is behind them stays.
+func (x *index) begin(raw []byte) error {
 	old, err := x.f.read()
 	if err != nil {
 		return &unreadable{err}
 	}
-	size := x.f.size
+	x.entries = int64(len(raw)) / x.width
+	size := max(x.f.size, int64(len(raw)))
 	if len(raw) < len(old) {
 		raw = append(raw[:len(raw):len(raw)], old[len(raw):]...)
 	}
-	x.f.rewrite(raw, max(size, int64(len(raw))))
+	x.f.rewrite(raw, size)
 	return nil
+}
+
+// trim makes these all that is in the file.
+func (x *index) trim(raw []byte) {
+	x.entries = int64(len(raw)) / x.width
+	x.f.rewrite(raw, int64(len(raw)))
 }
 
 // segment is one segment as a broker opens it (LogSegment).

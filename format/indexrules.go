@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Failures of the rules by which a broker writes indexes; both unwrap to ErrValue too.
+// Failures of the rules by which a broker writes indexes; all unwrap to ErrValue too.
 var (
 	// ErrIndexOrder is Kafka's InvalidOffsetException: an entry that is not above the last one. Recovery then empties
 	// the segment.
@@ -14,6 +14,8 @@ var (
 	// ErrOffsetOverflow is Kafka's LogSegmentOffsetOverflowException: an offset below the segment's base offset or 2^31 or
 	// more above it. Loading then splits the segment.
 	ErrOffsetOverflow = fmt.Errorf("%w: an offset that does not fit the segment", ErrValue)
+	// ErrIndexFull is Kafka's IllegalArgumentException for an entry that has no room in segment.index.bytes.
+	ErrIndexFull = fmt.Errorf("%w: an index is full before the segment ends", ErrValue)
 )
 
 // BatchRef is what the rules about indexes need to know of a batch. Positions and sizes are bytes in the .log.
@@ -37,6 +39,7 @@ func (b *Batch) Ref() BatchRef {
 type IndexBuilder struct {
 	base     int64
 	interval int64
+	most     int64 // bytes of an index, 0 for any number
 	indexed  int64 // position of the last indexed batch, or 0
 	offsets  []byte
 	times    []byte
@@ -53,6 +56,9 @@ func NewIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 		largest: none}
 }
 
+// Limit is for a broker whose segment.index.bytes are so many.
+func (x *IndexBuilder) Limit(bytes int64) { x.most = bytes }
+
 // NewOffsetIndexBuilder is NewIndexBuilder without the memory for a time index, which stays empty.
 func NewOffsetIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 	x := NewIndexBuilder(base, intervalBytes)
@@ -60,8 +66,8 @@ func NewOffsetIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 	return x
 }
 
-// Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder or
-// ErrOffsetOverflow, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no
+// Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder,
+// ErrOffsetOverflow or ErrIndexFull, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no
 // broker opens. A builder that has failed is of no more use.
 func (x *IndexBuilder) Add(b BatchRef) error {
 	if b.Pos > math.MaxInt32 {
@@ -79,13 +85,29 @@ func (x *IndexBuilder) Add(b BatchRef) error {
 	if b.Pos-x.indexed <= x.interval {
 		return nil
 	}
+	if x.full(len(x.offsets), 0, offsetEntrySize) {
+		return x.fullError(b.Pos)
+	}
 	if len(x.offsets) > 0 && b.LastOffset <= x.last.Offset {
 		return orderError(b.Pos, b.LastOffset, x.last.Offset)
 	}
 	x.last = OffsetEntry{Offset: b.LastOffset, Position: int32(b.Pos)}
 	x.offsets = AppendOffsetEntry(x.offsets, x.base, x.last)
 	x.indexed = b.Pos
+	if x.full(len(x.times), 1, timeEntrySize) {
+		return x.fullError(b.Pos)
+	}
 	return x.addTime(b.Pos)
+}
+
+// full reports whether an index has room for no more than its reserve of entries.
+func (x *IndexBuilder) full(used, reserve, width int) bool {
+	return x.most > 0 && used/width >= int(x.most)/width-reserve
+}
+
+func (x *IndexBuilder) fullError(pos int64) error {
+	return &Error{What: "index entry for the batch", Pos: pos, Want: "room for it",
+		Got: strconv.FormatInt(x.most, 10) + " bytes of index", Err: ErrIndexFull}
 }
 
 // Finish writes the closing time entry, which a broker writes when a segment is rolled, recovered or cleanly closed:
@@ -94,7 +116,7 @@ func (x *IndexBuilder) Finish() error { return x.addTime(int64(x.last.Position))
 
 // addTime is TimeIndex.maybeAppend of the largest timestamp so far; equal timestamps add nothing.
 func (x *IndexBuilder) addTime(pos int64) error {
-	if x.largest.Offset < x.lastTime.Offset {
+	if x.lastTime.TimestampMs >= 0 && x.largest.Offset < x.lastTime.Offset {
 		return orderError(pos, x.largest.Offset, x.lastTime.Offset)
 	}
 	if x.largest.TimestampMs <= x.lastTime.TimestampMs {
