@@ -145,7 +145,7 @@ func (d *decompressor) measure(codec Codec, src []byte, magic int8) (int64, erro
 		err = eachSnappyBlock(src, func(block []byte, size int) error { n += int64(size); return nil })
 	case CodecLZ4:
 		scratch := make([]byte, 0, 4<<20)
-		_, err = eachLZ4Block(src, magic, func(block []byte, most int, stored bool) error {
+		err = eachLZ4Block(src, magic, func(block []byte, most int, stored bool) error {
 			out, err := lz4Block(scratch[:0], block, most, stored)
 			n += int64(len(out))
 			return err
@@ -393,44 +393,52 @@ const lz4Magic = 0x184D2204
 
 // eachLZ4Block walks the blocks of an LZ4 frame as Kafka's Lz4BlockInputStream does: independent blocks only, content
 // size and content checksum skipped, the header checksum not looked at for magic 0, whose writers computed it over the
-// wrong bytes. It returns the bytes of src consumed; what follows the end mark is not looked at.
-func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored bool) error) (int, error) {
+// wrong bytes. What follows is not looked at.
+func eachLZ4Block(src []byte, magic int8, fn func(block []byte, most int, stored bool) error) error {
 	f, err := parseLZ4Header(src, magic)
 	if err != nil {
-		return 0, err
+		return err
+	}
+	need := func(what string, pos, n int) error {
+		if left := len(src) - pos; left < n {
+			return &Error{What: what, Pos: int64(pos), Want: strconv.Itoa(n) + " bytes", Got: strconv.Itoa(left),
+				Err: ErrTruncated}
+		}
+		return nil
 	}
 	for pos := f.size; ; {
-		if len(src)-pos < 4 {
-			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "4 bytes", Got: strconv.Itoa(len(src) - pos),
-				Err: ErrTruncated}
+		if err := need("lz4 block size", pos, 4); err != nil {
+			return err
 		}
 		word := binary.LittleEndian.Uint32(src[pos:])
 		size, stored := int(word&^(1<<31)), word>>31 == 1
+		if size == 0 && f.contentChecksum {
+			return need("lz4 content checksum", pos+4, 4)
+		}
 		if size == 0 {
-			return pos + 4, nil
+			return nil
 		}
 		if size > f.blockMax {
-			return pos, &Error{What: "lz4 block size", Pos: int64(pos), Want: "at most " + strconv.Itoa(f.blockMax),
+			return &Error{What: "lz4 block size", Pos: int64(pos), Want: "at most " + strconv.Itoa(f.blockMax),
 				Got: strconv.Itoa(size), Err: ErrValue}
 		}
 		trailer := 0
 		if f.blockChecksum {
 			trailer = 4
 		}
-		if size+trailer > len(src)-pos-4 {
-			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Want: strconv.Itoa(size+trailer) + " bytes",
-				Got: strconv.Itoa(len(src) - pos - 4), Err: ErrTruncated}
+		if err := need("lz4 block", pos+4, size+trailer); err != nil {
+			return err
 		}
 		block := src[pos+4 : pos+4+size]
 		if f.blockChecksum && xxh32(block) != binary.LittleEndian.Uint32(src[pos+4+size:]) {
-			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Err: ErrChecksum}
+			return &Error{What: "lz4 block", Pos: int64(pos + 4), Err: ErrChecksum}
 		}
 		if err := fn(block, f.blockMax, stored); err != nil {
 			var e *Error
 			if errors.As(err, &e) {
-				return pos, err
+				return err
 			}
-			return pos, &Error{What: "lz4 block", Pos: int64(pos + 4), Got: libraryWords(err), Err: ErrValue}
+			return &Error{What: "lz4 block", Pos: int64(pos + 4), Got: libraryWords(err), Err: ErrValue}
 		}
 		pos += 4 + size + trailer
 	}
@@ -440,6 +448,8 @@ type lz4Frame struct {
 	size          int // bytes of the header
 	blockMax      int
 	blockChecksum bool
+	// contentChecksum: four bytes follow the end mark, which Kafka reads and does not compare.
+	contentChecksum bool
 }
 
 func parseLZ4Header(src []byte, magic int8) (lz4Frame, error) {
@@ -460,7 +470,8 @@ func parseLZ4Header(src []byte, magic int8) (lz4Frame, error) {
 		return lz4Frame{}, &Error{What: "lz4 block descriptor", Pos: 5, Want: "a block size code of 4 to 7",
 			Got: fmt.Sprintf("%#02x", bd), Err: ErrValue}
 	}
-	f := lz4Frame{size: 7, blockMax: 1 << (2*code + 8), blockChecksum: flg&0x10 != 0}
+	f := lz4Frame{size: 7, blockMax: 1 << (2*code + 8), blockChecksum: flg&0x10 != 0,
+		contentChecksum: flg&0x04 != 0}
 	if flg&0x08 != 0 {
 		f.size += 8
 	}
@@ -476,7 +487,7 @@ func parseLZ4Header(src []byte, magic int8) (lz4Frame, error) {
 }
 
 func unlz4(dst, src []byte, magic int8, limit int64) ([]byte, error) {
-	_, err := eachLZ4Block(src, magic, func(block []byte, most int, stored bool) error {
+	err := eachLZ4Block(src, magic, func(block []byte, most int, stored bool) error {
 		out, err := lz4Block(dst, block, most, stored)
 		if err == nil && int64(len(out)) > limit {
 			return tooLarge(limit)

@@ -107,6 +107,7 @@ func TestCodecStreams(t *testing.T) {
 			lz4.ChecksumOption(false)), -6, 1), true},
 		{"lz4, end mark with the bit of stored blocks", CodecLZ4, 2, with(noChecksum, -1, 0x80), false},
 		{"lz4, trailing bytes", CodecLZ4, 2, append(lz4ed(plain), 1, 2, 3), false},
+		{"lz4, content checksum cut off", CodecLZ4, 2, lz4ed(plain)[:len(lz4ed(plain))-4], true},
 		{"lz4, no end mark", CodecLZ4, 2, noChecksum[:len(noChecksum)-4], true},
 		{"lz4, wrong header checksum", CodecLZ4, 2, brokenHC, true},
 		{"lz4, wrong header checksum, magic 1", CodecLZ4, 1, brokenHC, true},
