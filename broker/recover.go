@@ -91,7 +91,8 @@ func (x *recovery) add(b *format.Batch) error {
 	case errors.Is(err, format.ErrOffsetOverflow):
 		return &overflow{x.seg, err}
 	case errors.Is(err, format.ErrIndexFull):
-		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too small for it")
+		return stops(x.seg.offsets.f.name, "the index is full before the segment ends: segment.index.bytes is too "+
+			"small for it")
 	}
 	return err
 }

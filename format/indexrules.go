@@ -67,8 +67,8 @@ func NewOffsetIndexBuilder(base, intervalBytes int64) *IndexBuilder {
 }
 
 // Add takes the next batch of the segment. The error is an *Error at the batch's position wrapping ErrIndexOrder,
-// ErrOffsetOverflow or ErrIndexFull, where it is said what a broker does then, or ErrValue for a position of 2^31 or more, which no
-// broker opens. A builder that has failed is of no more use.
+// ErrOffsetOverflow or ErrIndexFull, where it is said what a broker does then, or ErrValue for a position of 2^31 or
+// more, which no broker opens. A builder that has failed is of no more use.
 func (x *IndexBuilder) Add(b BatchRef) error {
 	if b.Pos > math.MaxInt32 {
 		return &Error{What: "batch", Pos: b.Pos, Want: "a position below 2^31", Got: strconv.FormatInt(b.Pos, 10),
