@@ -1,6 +1,8 @@
 package format_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -412,5 +414,25 @@ func BenchmarkReplay(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// A full index is told before an entry that is out of order, and a first time entry may have any offset.
+func TestIndexBuilderLimits(t *testing.T) {
+	x := format.NewIndexBuilder(0, 0)
+	x.Limit(24) // three offset entries
+	for i, offset := range []int64{0, 1, 2, 3, 0} {
+		want := error(nil)
+		if i == 4 {
+			want = format.ErrIndexFull
+		}
+		err := x.Add(format.BatchRef{Pos: int64(i), Size: 1, LastOffset: offset, MaxTimestampMs: -1})
+		if !errors.Is(err, want) {
+			t.Errorf("batch %d: %v, want %v", i, err, want)
+		}
+	}
+	x = format.NewIndexBuilder(math.MaxInt64, 4096)
+	if err := cmp.Or(x.Add(format.BatchRef{LastOffset: math.MinInt64, MaxTimestampMs: 1}), x.Finish()); err != nil {
+		t.Error(err)
 	}
 }
