@@ -223,12 +223,13 @@ type FileChange struct {
 	// Content is what is in the file afterwards, where that is other than on disk and small; zeros follow up to After.
 	Content []byte
 
-	file *file
+	file   *file
+	parsed format.FileName
 }
 
 // changes compares the directory with what was found: by name, logs and their files by base offset.
 func (d *folder) changes() []FileChange {
-	var all []FileChange
+	all := make([]FileChange, 0, len(d.disk))
 	for name, f := range d.disk {
 		size := f.Size
 		c := FileChange{Name: name, Before: &size, Action: Delete, RenamedTo: d.renamed[name]}
@@ -248,11 +249,33 @@ func (d *folder) changes() []FileChange {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b FileChange) int {
-		return cmp.Or(format.ParseFileName(a.Name).Compare(format.ParseFileName(b.Name)), strings.Compare(a.Name,
-			b.Name))
-	})
+	for i, c := range all {
+		all[i].parsed = format.ParseFileName(c.Name)
+	}
+	slices.SortFunc(all, func(a, b FileChange) int { return a.parsed.Compare(b.parsed) })
 	return all
+}
+
+// File is what becomes of a file, false if there is none of that name before or after.
+func (l *Loaded) File(name string) (FileChange, bool) {
+	i, ok := slices.BinarySearchFunc(l.Files, format.ParseFileName(name), func(c FileChange, n format.FileName) int {
+		return c.parsed.Compare(n)
+	})
+	if !ok {
+		return FileChange{}, false
+	}
+	return l.Files[i], true
+}
+
+// Segment is the segment of a base offset, false if there is none.
+func (l *Loaded) Segment(base int64) (LoadedSegment, bool) {
+	i, ok := slices.BinarySearchFunc(l.Segments, base, func(s LoadedSegment, base int64) int {
+		return cmp.Compare(s.Base, base)
+	})
+	if !ok {
+		return LoadedSegment{}, false
+	}
+	return l.Segments[i], true
 }
 
 // moved marks the file that another one was renamed from, where a start puts it in its place.

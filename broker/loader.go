@@ -155,6 +155,7 @@ func (l *loader) openAll() error {
 		l.producers, err = l.newProducers()
 	}
 	if err == nil {
+		l.producers.Snapshots = slices.Clone(l.producers.Snapshots) // those of now, whatever recovery makes of them
 		err = l.completeSwaps()
 	}
 	if err == nil {

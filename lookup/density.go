@@ -127,6 +127,7 @@ type densityMeter struct {
 type densityRow struct {
 	supposed int64
 	segments []*SegmentSweep
+	worst    *SegmentSweep // the only one whose curve is kept
 	hash     []byte
 }
 
@@ -179,15 +180,15 @@ func (row *densityRow) add(s *Segment, survey Survey, seg *logdir.Segment) {
 		Curve: NewCurve(s.Base)}
 	one.LastOffset = lastOffset(seg, &survey)
 	one.Sweep = s.Sweep(one.LastOffset, survey.Batches, one.Curve.Add)
-	// Of the curves only the worst is shown, so that only it is kept.
-	for _, other := range row.segments {
-		if other.Curve != nil && one.Curve != nil {
-			if other.Sweep.Bytes.Max >= one.Sweep.Bytes.Max {
-				one.Curve = nil
-			} else {
-				other.Curve = nil
-			}
+	switch worst := row.worst; {
+	case one.Curve == nil:
+	case worst != nil && worst.Sweep.Bytes.Max >= one.Sweep.Bytes.Max:
+		one.Curve = nil
+	default:
+		if worst != nil {
+			worst.Curve = nil
 		}
+		row.worst = one
 	}
 	row.segments = append(row.segments, one)
 	row.hash = binary.BigEndian.AppendUint64(row.hash, uint64(s.Base))

@@ -1,8 +1,6 @@
 package lookup
 
 import (
-	"slices"
-
 	"kseg/broker"
 	"kseg/format"
 	"kseg/logdir"
@@ -50,12 +48,12 @@ func (p *Partition) afterStart() *Partition {
 	after := *p
 	after.anew = map[int64]madeAnew{}
 	for _, seg := range s.Segments {
-		log, ok := fileAfter(s, seg.Base, format.KindLog)
+		log, ok := s.File(format.SegmentFileName(seg.Base, format.KindLog))
 		if !ok || log.Action != broker.Keep && log.Action != broker.Truncate {
 			return nil
 		}
-		index, _ := fileAfter(s, seg.Base, format.KindOffsetIndex)
-		times, _ := fileAfter(s, seg.Base, format.KindTimeIndex)
+		index, _ := s.File(format.SegmentFileName(seg.Base, format.KindOffsetIndex))
+		times, _ := s.File(format.SegmentFileName(seg.Base, format.KindTimeIndex))
 		if seg.Recovered {
 			after.anew[seg.Base] = madeAnew{seg.Size, index.Content, times.Content}
 		}
@@ -64,15 +62,6 @@ func (p *Partition) afterStart() *Partition {
 		return nil
 	}
 	return &after
-}
-
-func fileAfter(s *broker.PartitionStart, base int64, kind format.Kind) (broker.FileChange, bool) {
-	name := format.SegmentFileName(base, kind)
-	i := slices.IndexFunc(s.Files, func(c broker.FileChange) bool { return c.Name == name })
-	if i < 0 {
-		return broker.FileChange{}, false
-	}
-	return s.Files[i], true
 }
 
 // again looks up once more, in the partition as it is loaded, where the files on disk gave no right answer.

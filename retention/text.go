@@ -2,6 +2,7 @@ package retention
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"kseg/render"
@@ -32,10 +33,10 @@ func (r *Report) AppendText(dst []byte, theme render.Theme, width int) []byte {
 
 // AppendWarnings appends the warnings, a paragraph each.
 func (r *Report) AppendWarnings(dst []byte, theme render.Theme, width int) []byte {
-	warnings := r.Warnings
+	warnings := slices.Clone(r.Warnings)
 	for _, s := range r.Segments {
 		if r.shown(s) {
-			warnings = append(warnings[:len(warnings):len(warnings)], s.Warnings...)
+			warnings = append(warnings, s.Warnings...)
 		}
 	}
 	for _, w := range warnings {

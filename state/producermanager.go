@@ -198,7 +198,7 @@ func (m *ProducerManager) RemoveStray(log ProducerLog) error {
 // drop deletes the snapshots of some offsets, which can be read as far as anyone knows.
 func (m *ProducerManager) drop(of func(offset int64) bool) error {
 	var err error
-	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(s ProducerSnapshot) bool {
+	m.Snapshots = slices.DeleteFunc(slices.Clone(m.Snapshots), func(s ProducerSnapshot) bool {
 		gone := of(s.Offset)
 		if gone && err == nil && m.Dropped != nil {
 			err = m.Dropped(s, nil, false)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 
 	"kseg/format"
@@ -104,7 +105,7 @@ func (x *snapshotFollower) judge(seg *segment) {
 	f := x.files[0].File
 	gap := f.Name.Base > x.reached // there are offsets below it that the walk did not see
 	snapshot, ok := x.decode(seg, f)
-	if !ok || !x.usable(f.Name.Base) {
+	if !ok || !x.usable(seg, f.Name.Base) {
 		return
 	}
 	right := x.bounds(seg, f, &snapshot)
@@ -165,16 +166,16 @@ func (x *snapshotFollower) decode(seg *segment, f *logdir.File) (format.Producer
 	return snapshot, err == nil
 }
 
-// usable reports whether a broker would read a snapshot of that offset: those where no segment begins are deleted, but
-// for the newest after the last segment's beginning.
-func (x *snapshotFollower) usable(offset int64) bool {
+// usable reports whether a broker would read a snapshot of that offset, which the walk has come to in a segment: those
+// where no segment begins are deleted, but for the newest after the last segment's beginning.
+func (x *snapshotFollower) usable(seg *segment, offset int64) bool {
 	segments := x.p.segments
-	for _, s := range segments {
-		if s.base == offset || s.firstOffset == offset {
-			return true
-		}
-	}
 	n := len(segments)
+	floor := sort.Search(n, func(i int) bool { return segments[i].base > offset }) - 1
+	begins := func(s *segment) bool { return s.base == offset || s.firstOffset == offset }
+	if floor >= 0 && begins(segments[floor]) || begins(seg) {
+		return true
+	}
 	return n > 0 && offset > segments[n-1].base && (len(x.files) == 1 || x.files[1].Offset > x.reached)
 }
 

@@ -187,16 +187,6 @@ var ofFile = map[string]bool{"leftover-deleted": true, "leftover-swap": true, "l
 	"leader-epoch-beyond-end": true, "leader-epoch-file-order": true, "leader-epoch-unreadable": true,
 	"partition-metadata-unreadable": true, "metadata-snapshot-ahead": true}
 
-// segmentOfStart is how the start has loaded the segment that a finding is about.
-func segmentOfStart(f *Finding, s *broker.PartitionStart) (broker.LoadedSegment, bool) {
-	for _, seg := range s.Segments {
-		if seg.Base == f.base {
-			return seg, true
-		}
-	}
-	return broker.LoadedSegment{}, false
-}
-
 // cutIn is where the start cuts the segment with that base offset, false if it does not.
 func cutIn(base int64, s *broker.PartitionStart) (broker.Cut, bool) {
 	for _, c := range s.Cuts {
@@ -205,15 +195,6 @@ func cutIn(base int64, s *broker.PartitionStart) (broker.Cut, bool) {
 		}
 	}
 	return broker.Cut{}, false
-}
-
-// change is what the start does to a file of the partition, false if it does not know of it.
-func change(name string, s *broker.PartitionStart) (broker.FileChange, bool) {
-	i := slices.IndexFunc(s.Files, func(c broker.FileChange) bool { return c.Name == name })
-	if i < 0 {
-		return broker.FileChange{}, false
-	}
-	return s.Files[i], true
 }
 
 // failed says what comes of a partition that is not loaded.
@@ -244,10 +225,10 @@ func (p *partition) tail(f *Finding, s *broker.PartitionStart) {
 
 // logLoaded says what the start makes of a log in which something is wrong; it is false if that is nothing to tell.
 func (p *partition) logLoaded(f *Finding, s *broker.PartitionStart) bool {
-	seg, loaded := segmentOfStart(f, s)
+	seg, loaded := s.Segment(f.base)
 	cut, isCut := cutIn(f.base, s)
 	name := filepath.Base(f.File)
-	c, known := change(name, s)
+	c, known := s.File(name)
 	switch {
 	case s.Failure != nil && (s.Failure.Place == name || f.Code == "metadata-snapshot-needed"):
 		f.Message += fmt.Sprintf("; %s: %s", p.failed(s.Failure), s.Failure.Err)
@@ -353,8 +334,8 @@ func (p *partition) emptied(f *Finding, s *broker.PartitionStart) {
 // what goes with the only copy of records is.
 func (p *partition) fileLoaded(f *Finding, s *broker.PartitionStart) {
 	name := filepath.Base(f.File)
-	c, known := change(name, s)
-	seg, loaded := segmentOfStart(f, s)
+	c, known := s.File(name)
+	seg, loaded := s.Segment(f.base)
 	index := traits[f.Code]&(ofIndex|ofTime|ofTxnIndex) != 0
 	switch {
 	case s.Failure != nil && s.Failure.Place == name:
