@@ -35,8 +35,8 @@ func (l *loader) newProducers() (*state.ProducerManager, error) {
 	return m, l.list(m)
 }
 
-// list has a manager know the snapshots that are there. It shares the list, so that recovering a segment does not cost a
-// copy of it.
+// list has a manager know the snapshots that are there. It shares the list, so that recovering a segment does not cost
+// a copy of it.
 func (l *loader) list(m *state.ProducerManager) error {
 	if l.dir.badSnapshot != "" {
 		_, err := offsetOf(l.dir.badSnapshot)
