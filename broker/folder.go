@@ -57,15 +57,26 @@ func (f *file) rewrite(data []byte, size int64) {
 }
 
 // read is the whole of a small file.
-func (f *file) read() ([]byte, error) {
+func (f *file) read() ([]byte, error) { return f.head(f.size) }
+
+// written is the file without the zeros that only its size stands for.
+func (f *file) written() ([]byte, error) {
 	if f.src == nil {
-		return padded(f.data, f.size), nil
+		return f.data, nil
 	}
-	if f.size > format.MostSmall {
+	return f.head(f.have)
+}
+
+// head is the first n bytes of a small file.
+func (f *file) head(n int64) ([]byte, error) {
+	if f.src == nil {
+		return padded(f.data, n), nil
+	}
+	if n > format.MostSmall {
 		return f.src.ReadSmall() // its error says that the file is too large
 	}
 	var raw []byte
-	err := f.view(f.size, func(b []byte) error {
+	err := f.view(n, func(b []byte) error {
 		raw = bytes.Clone(b)
 		return nil
 	})

@@ -49,7 +49,7 @@ func (x *index) reset() error {
 
 // begin makes these the first entries of the file; what is behind them stays.
 func (x *index) begin(raw []byte) error {
-	old, err := x.f.read()
+	old, err := x.f.written()
 	if err != nil {
 		return &unreadable{err}
 	}

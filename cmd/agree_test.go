@@ -50,7 +50,7 @@ var otherwise = map[string]string{
 // damaged batch goes through.
 func TestVerbsAgreeOnDamage(t *testing.T) {
 	for i, r := range fixture.Recipes(t) {
-		if !fixture.Thinned(i, 5) {
+		if !fixture.Sampled(i, 3) {
 			continue
 		}
 		dir := fixture.Damaged(t, r.Name)

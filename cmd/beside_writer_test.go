@@ -90,7 +90,7 @@ func TestEveryVerbBesideAWriter(t *testing.T) {
 		{"predict", "-o", "json", dir}, {"salvage", "--dry-run", "--output-dir", filepath.Join(t.TempDir(), "new"), dir},
 	}
 	for round := range 2000 {
-		if !fixture.Sampled(round, 200) {
+		if !fixture.Sampled(round, 400) {
 			continue
 		}
 		for _, args := range lines {

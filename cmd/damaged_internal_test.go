@@ -24,10 +24,6 @@ var foldOf = map[string][]string{
 // Whatever becomes of an internal topic, each line is that of the sound one, or marked as unsure, and the exit code is
 // 1 where lines are missing or marked.
 func TestDamagedInternalTopics(t *testing.T) {
-	cases := 60
-	if testing.Short() {
-		cases = 15
-	}
 	for _, base := range strings.Fields(os.Getenv("KSEG_INTERNAL") + " 4.4.0/internal 4.4.0/transactions") {
 		root := filepath.Join(t.TempDir(), "sound")
 		if filepath.IsAbs(base) {
@@ -43,7 +39,7 @@ func TestDamagedInternalTopics(t *testing.T) {
 			}
 			split(t, filepath.Join(root, name), 4)
 			sound := foldLines(t, root, verb)
-			for seed := range uint64(cases) {
+			for seed := range uint64(fixture.Times(20, 60)) {
 				t.Run(fmt.Sprintf("%s/%s/%d", filepath.Base(base), name, seed), func(t *testing.T) {
 					dir := filepath.Join(t.TempDir(), "hurt")
 					if err := os.CopyFS(dir, os.DirFS(root)); err != nil {

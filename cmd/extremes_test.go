@@ -136,7 +136,7 @@ func extremeDir(t *testing.T, r *rand.Rand) string {
 // Whatever values the fields hold, with checksums that match, no verb fails.
 func TestExtremeValues(t *testing.T) {
 	for seed := range 1000 {
-		if !fixture.Sampled(seed, 50) {
+		if !fixture.Sampled(seed, 100) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(seed), 0))

@@ -80,7 +80,7 @@ func TestFailingReads(t *testing.T) {
 		}
 		slices.SortFunc(asked, func(a, b logdir.Access) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		for _, bad := range asked {
-			if tried++; !fixture.Sampled(tried, 20) {
+			if tried++; !fixture.Sampled(tried, 80) {
 				continue
 			}
 			restore := logdir.Inject(func(a logdir.Access) error {

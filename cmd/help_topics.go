@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +92,7 @@ func helpNames(root *cobra.Command) []string {
 }
 
 // findingsText lists the codes of all findings.
-func findingsText() string {
+var findingsText = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("# Findings of kseg verify\n\nkseg explain CODE says what one means, what a broker does and what " +
 		"to do.\n")
@@ -108,4 +109,4 @@ func findingsText() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
+})

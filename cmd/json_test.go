@@ -89,7 +89,7 @@ func TestPredictJSONFitsTheSchema(t *testing.T) {
 		check(fixture.View(t, name), "--files", "--rate", "100MB/s")
 	}
 	for i, r := range fixture.Recipes(t) {
-		if fixture.Thinned(i, 5) {
+		if fixture.Sampled(i, 3) {
 			check(fixture.Damaged(t, r.Name))
 		}
 	}
@@ -126,7 +126,7 @@ func TestVerifyJSONFitsTheSchema(t *testing.T) {
 		check(fixture.View(t, name))
 	}
 	for i, r := range fixture.Recipes(t) {
-		if fixture.Thinned(i, 5) {
+		if fixture.Sampled(i, 3) {
 			check(fixture.Damaged(t, r.Name))
 		}
 	}
@@ -183,7 +183,7 @@ func TestTxnJSONFitsTheSchema(t *testing.T) {
 		check(dir, "--producers")
 	}
 	for i, r := range fixture.Recipes(t) {
-		if fixture.Thinned(i, 5) {
+		if fixture.Sampled(i, 3) {
 			check(fixture.Damaged(t, r.Name), "--all")
 		}
 	}

@@ -25,7 +25,7 @@ const fileTooLarge = syscall.Signal(25)
 // the verb waits for or computes, but for one that writes files.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	env := newEnv(stdin, stdout, stderr)
-	logdir.Failures() // those of whoever ran before
+	logdir.Begin()
 
 	// With these ignored a closed pipe or a limit on the size of files is a write error like any other, and exit.go
 	// decides what it means.

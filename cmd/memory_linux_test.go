@@ -101,7 +101,7 @@ func TestMemoryIsBounded(t *testing.T) {
 					filepath.Join(dir, "t-0", format.SegmentFileName(0, format.KindLog)), "STATE", state, "REPORT", report, "OUT",
 					filepath.Join(out, "new"), "PAGE", filepath.Join(out, "page"))
 			}) {
-				if n++; !fixture.Sampled(n, 60) {
+				if n++; !fixture.Sampled(n, 150) {
 					continue
 				}
 				c, _, err := Commands().Find(line)

@@ -81,7 +81,7 @@ func TestMovingFiles(t *testing.T) {
 			t.Fatalf("kseg %s: code %d: %s", line, code, stderr)
 		}
 		for at := 1; at <= n; at++ {
-			if tried++; !fixture.Sampled(tried, 25) {
+			if tried++; !fixture.Sampled(tried, 80) {
 				continue
 			}
 			if stderr, code, _ := run(at); code > 1 || strings.Contains(stderr, "internal error") {
@@ -146,7 +146,7 @@ func besideABrokerAtWork(t *testing.T, rounds, every int, work func(name string,
 }
 
 func TestBesideABrokerAtWork(t *testing.T) {
-	besideABrokerAtWork(t, 100, 50, func(name string, seed uint64) (string, func()) {
+	besideABrokerAtWork(t, 100, 200, func(name string, seed uint64) (string, func()) {
 		dir := fixture.Dir(t, name)
 		w := fixture.NewAtWork(dir, seed)
 		for range seed % 20 {
@@ -164,5 +164,5 @@ func TestBesideABrokerOfAnotherProcess(t *testing.T) {
 		to := fixture.Beside(t, "KSEG_TEST_BROKER_DIR="+dirs[name])
 		steps[name] = func() { _, _ = to.Write([]byte{1}) }
 	}
-	besideABrokerAtWork(t, 50, 50, func(name string, _ uint64) (string, func()) { return dirs[name], steps[name] })
+	besideABrokerAtWork(t, 50, 100, func(name string, _ uint64) (string, func()) { return dirs[name], steps[name] })
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"bufio"
 	"compress/gzip"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,7 +13,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) int {
 	patience = 0
+	time.Local = time.FixedZone("elsewhere", -3*3600-1800) // every time is to be printed in UTC
 	for _, name := range []string{"COLUMNS", "NO_COLOR", "KAFKA_LOG_DIRS"} {
 		os.Unsetenv(name) // what a test wants it sets itself
 	}
@@ -86,12 +88,16 @@ func runTests(m *testing.M) int {
 // A terminal is had by "ttyin FILE", then exec sh -c 'kseg ... >/dev/tty', then ttyout. Files that a verb is asked to
 // write belong into out/.
 func TestScripts(t *testing.T) {
+	dir, err := filepath.Abs(filepath.Join("..", "testdata", "script"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                filepath.Join("..", "testdata", "script"),
+		Dir:                dir,
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("TZ", "America/St_Johns") // every time is to be printed in UTC
+			env.Setenv("TZ", "America/St_Johns")
 			env.Setenv("LANG", "C.UTF-8")
 			env.Setenv("ESC", "\x1b")
 			return nil
@@ -120,7 +126,7 @@ func scriptKseg(ts *testscript.TestScript, neg bool, args []string) {
 // runKseg returns the exit code, and fails the script if anything is not as it was before.
 func runKseg(ts *testscript.TestScript, args []string) int {
 	before := treeState(ts)
-	code := run(ts, "kseg", args)
+	code := mainIn(ts, args)
 	ts.Setenv(codeVariable, strconv.Itoa(code))
 	for name, state := range treeState(ts) {
 		if before[name] != state {
@@ -134,6 +140,25 @@ func runKseg(ts *testscript.TestScript, args []string) int {
 	return code
 }
 
+// turn is held while the folder and the environment of this process are those of a script.
+var turn sync.Mutex
+
+// mainIn runs kseg in this process, in the script's folder. The scripts themselves start it as one of its own by exec.
+func mainIn(ts *testscript.TestScript, args []string) int {
+	turn.Lock()
+	defer turn.Unlock()
+	for _, name := range []string{"COLUMNS", "NO_COLOR", "KAFKA_LOG_DIRS", "TMPDIR"} {
+		before := os.Getenv(name)
+		ts.Check(os.Setenv(name, ts.Getenv(name)))
+		defer os.Setenv(name, before)
+	}
+	before, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(before)) }()
+	return Main(args, strings.NewReader(""), ts.Stdout(), ts.Stderr())
+}
+
 func run(ts *testscript.TestScript, command string, args []string) (code int) {
 	err := ts.Exec(command, args...)
 	var exit *exec.ExitError
@@ -144,12 +169,10 @@ func run(ts *testscript.TestScript, command string, args []string) (code int) {
 	return 0
 }
 
-// treeState describes every file below the script's folder, out/ excepted: its mode, size, modification time and
-// content.
+// treeState describes every file below the script's folder, out/ excepted, by its mode, size and modification time.
 func treeState(ts *testscript.TestScript) map[string]string {
 	work := ts.Getenv("WORK")
 	states := map[string]string{}
-	buffer := make([]byte, 64<<10)
 	ts.Check(filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -166,31 +189,12 @@ func treeState(ts *testscript.TestScript) map[string]string {
 			state = "" // $TMPDIR: temporary files may come there, if they go again
 		}
 		if info.Mode().IsRegular() {
-			sum, err := fileSum(path, buffer)
-			if err != nil {
-				return err
-			}
-			state += fmt.Sprint(info.Size(), sum)
+			state += fmt.Sprint(" ", info.Size())
 		}
 		states[path] = state
 		return nil
 	}))
 	return states
-}
-
-// fileSum hashes a file; one without read permission has only its metadata.
-func fileSum(path string, buffer []byte) (sum string, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrPermission) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	hash := sha256.New()
-	_, err = io.CopyBuffer(hash, struct{ io.Reader }{f}, buffer)
-	return string(hash.Sum(nil)), err
 }
 
 func scriptCode(ts *testscript.TestScript, neg bool, args []string) {

@@ -81,11 +81,9 @@ func archived(p string) (a *archive, m *member, ok bool) {
 	archives.RLock()
 	defer archives.RUnlock()
 	for _, a := range archives.open {
-		if p == a.root {
-			return a, a.members["."], true
-		}
-		if rest, inside := strings.CutPrefix(p, a.root+string(filepath.Separator)); inside {
-			return a, a.members[path.Clean(filepath.ToSlash(rest))], true
+		rest, inside := strings.CutPrefix(p, a.root)
+		if inside && (rest == "" || os.IsPathSeparator(rest[0])) {
+			return a, a.members[path.Clean(filepath.ToSlash(rest[min(len(rest), 1):]))], true
 		}
 	}
 	return nil, nil, false

@@ -24,6 +24,14 @@ var failures struct {
 	told map[string]bool
 }
 
+// Begin forgets the failures, and the archives, of whoever ran before in this process.
+func Begin() {
+	Failures()
+	archives.Lock()
+	archives.open = nil
+	archives.Unlock()
+}
+
 // Failures are what the disk has not given since the last call, at most one for each path. An answer that was made from
 // what was left is not complete, whoever made it.
 func Failures() []Failure {

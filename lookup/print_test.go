@@ -19,13 +19,13 @@ func everyPartition(t *testing.T, fn func(t *testing.T, p *Partition)) {
 	for _, log := range fixture.Files(t, ".log") {
 		if dir := path.Dir(log); !seen[dir] && !strings.Contains(dir, "tiny-batches") {
 			seen[dir] = true
-			if fixture.Thinned(len(seen), 4) {
+			if fixture.Sampled(len(seen), 6) {
 				t.Run(dir, func(t *testing.T) { eachOf(t, fixture.View(t, dir), fn) })
 			}
 		}
 	}
 	for i, r := range fixture.Recipes(t) {
-		if !fixture.Thinned(i, 4) {
+		if !fixture.Sampled(i, 6) {
 			continue
 		}
 		t.Run(r.Name, func(t *testing.T) { eachOf(t, fixture.Damaged(t, r.Name), fn) })

@@ -116,7 +116,7 @@ func compareReads(t *testing.T, p *Partition, rows []string) {
 	t.Helper()
 	bad := 0
 	for i, row := range rows {
-		if !fixture.Thinned(i, 4) {
+		if !fixture.Sampled(i, 3) {
 			continue
 		}
 		f := strings.SplitN(row, ",", 3)

@@ -128,7 +128,7 @@ func TestEveryFlippedBit(t *testing.T) {
 				t.Fatalf("not healthy to begin with: %v", base)
 			}
 			for _, ext := range []string{"log", "index", "timeindex"} {
-				if unseen := everyFlip(t, dir, "00000000000000000000."+ext, 8); len(unseen) > 0 {
+				if unseen := everyFlip(t, dir, "00000000000000000000."+ext, 24); len(unseen) > 0 {
 					t.Errorf("%s: not seen: %s", ext, strings.Join(unseen, " "))
 				}
 			}

@@ -146,12 +146,8 @@ func playDeletion(dir string, base int64, step func(func() error)) {
 func TestBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	fixture.Beside(t, liveDir+"="+dir, liveDir+"_SOURCE="+fixture.Dir(t, txnBase))
-	enough := 20_000
-	if testing.Short() {
-		enough = 3_000
-	}
 	seen, changed, runs := 0, 0, 0
-	for i := 0; seen < enough && !t.Failed(); i++ {
+	for i := 0; seen < fixture.Times(4_000, 40_000) && !t.Failed(); i++ {
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
 			continue
 		}

@@ -120,7 +120,7 @@ func TestWalkIsAScan(t *testing.T) {
 		base := format.ParseFileName(path.Base(name)).Base
 		t.Run(name, func(t *testing.T) {
 			check(t, data, base)
-			for range 3 {
+			for range fixture.Times(1, 3) {
 				bad := slices.Clone(data)
 				at := rnd.IntN(len(bad))
 				switch rnd.IntN(4) {
