@@ -12,8 +12,9 @@ import (
 	"kseg/state"
 )
 
-// Absent is a partition that the metadata place on the broker, and that has no directory. A broker makes such a log
-// when it learns that it has the replica (Partition.createLogIfNotExists), empty.
+// Absent is a partition that the metadata place on the broker, and that has no directory, or one in a log directory
+// that is offline. A broker makes such a log when it learns that it has the replica (Partition.createLogIfNotExists),
+// empty.
 type Absent struct {
 	state.TopicPartition
 	// Dir is the log directory that the metadata name; nil: none, so that the broker chooses one.
@@ -31,6 +32,7 @@ type Fate int
 // The fates, worst first.
 const (
 	Emptied   Fate = iota // nobody else is known to have the records
+	Elsewhere             // its directory is offline, and the broker makes one in another log directory
 	Uncopied              // so are most of the log directory, but not all: it looks like a copy of a part
 	NotMade               // while its log directory is offline, or one that may be it
 	Refetched             // another broker is the leader
@@ -48,22 +50,24 @@ func (b *Start) Absent() []Absent {
 		return nil
 	}
 	var gone []Absent
-	given, have := b.given()
-	all := b.allGiven(given)
+	given, have, online := b.given()
+	all, anew := b.allGiven(given), b.madeAnew(given, online)
 	some := slices.ContainsFunc(b.Dirs, (*DirStart).isOffline)
 	for r := range b.image.Replicas(*b.node) {
 		tp := state.TopicPartition{Topic: r.Topic.Name, Partition: r.Partition.Number}
-		dir := given[r.Directory]
-		if have[tp] || dir != nil && dir.future(tp) || dir == nil && !b.complete && !(all && ReservedID(r.Directory)) ||
-			!b.asked(tp) {
+		dir, anyway := given[r.Directory], anew[tp] || r.Directory == unassignedID
+		if online[tp] || have[tp] && !anyway || dir != nil && dir.future(tp) ||
+			dir == nil && !b.complete && !(all && ReservedID(r.Directory)) || !b.asked(tp) {
 			continue
 		}
 		a := Absent{TopicPartition: tp, Dir: dir}
 		lists := false
 		a.Witness, lists = b.witness(tp, dir)
 		switch leader := r.Partition.Leader; {
-		case dir != nil && dir.isOffline(), dir == nil && some:
+		case !anyway && (dir != nil && dir.isOffline() || dir == nil && some):
 			a.Fate = NotMade
+		case have[tp]:
+			a.Fate = Elsewhere
 		case leader != *b.node && slices.Contains(r.Partition.Replicas, leader):
 			a.Fate, a.Leader = Refetched, leader
 		case lists && a.Witness == "" && r.Partition.LeaderEpoch == 0:
@@ -76,6 +80,36 @@ func (b *Start) Absent() []Absent {
 		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
 	})
 	return gone
+}
+
+// madeAnew are partitions that get a log whatever log directory the metadata name, though that is offline. A broker
+// that is its cluster's only controller, and did not record that it stopped, is first told that it leads them; at the
+// first that has no log the work ends (Partition.makeLeader). When its old registration has run out, it is told of all
+// again, as of a follower's, without their log directories, and makes those it had not come to.
+func (b *Start) madeAnew(given map[format.UUID]*DirStart,
+	online map[state.TopicPartition]bool) map[state.TopicPartition]bool {
+	if b.Metadata == nil || b.Voters != 1 {
+		return nil
+	}
+	var led []state.TopicPartition
+	offline := map[state.TopicPartition]bool{}
+	for r := range b.image.Replicas(*b.node) {
+		tp := state.TopicPartition{Topic: r.Topic.Name, Partition: r.Partition.Number}
+		if r.Partition.Leader == *b.node {
+			led = append(led, tp)
+			offline[tp] = !online[tp] && given[r.Directory] != nil && given[r.Directory].isOffline()
+		}
+	}
+	slices.SortFunc(led, func(x, y state.TopicPartition) int {
+		return cmp.Compare(format.HashBucket(uint32(x.Hash()), len(led)), format.HashBucket(uint32(y.Hash()), len(led)))
+	})
+	anew := map[state.TopicPartition]bool{}
+	if first := slices.IndexFunc(led, func(tp state.TopicPartition) bool { return offline[tp] }); first >= 0 {
+		for _, tp := range led[first+1:] {
+			anew[tp] = !online[tp]
+		}
+	}
+	return anew
 }
 
 // judgeCopies tells directories of which most is gone, as in a copy of a part, from those that have lost a few, or all,
@@ -114,20 +148,28 @@ func (b *Start) placed(dir *DirStart) int {
 	return n
 }
 
-// given are the log directories by their ids, and the partitions that have a directory in any.
-func (b *Start) given() (map[format.UUID]*DirStart, map[state.TopicPartition]bool) {
-	given, have := map[format.UUID]*DirStart{}, map[state.TopicPartition]bool{}
+// unassignedID is that of a replica whose log directory the metadata do not know yet (DirectoryId.UNASSIGNED). Its log
+// is made wherever there is room, be there log directories offline that may have it or not.
+var unassignedID = format.UUID{15: 1}
+
+// given are the log directories by their ids, the partitions that have a directory in any, and those that have one in
+// a log directory that is not offline.
+func (b *Start) given() (given map[format.UUID]*DirStart, have, online map[state.TopicPartition]bool) {
+	given = map[format.UUID]*DirStart{}
+	have, online = map[state.TopicPartition]bool{}, map[state.TopicPartition]bool{}
 	for _, d := range b.Dirs {
 		if d.Dir.Listed && d.State.Meta.HasDirectoryID {
 			given[d.State.Meta.DirectoryID] = d
 		}
 		for _, name := range d.Dir.Subdirs {
 			if p, ok := format.ParsePartitionDir(name); ok && !d.NoLogs && p.Suffix == "" && !b.aside[d.Dir.Path+"/"+name] {
-				have[state.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = true
+				tp := state.TopicPartition{Topic: p.Topic, Partition: p.Partition}
+				have[tp] = true
+				online[tp] = online[tp] || !d.isOffline()
 			}
 		}
 	}
-	return given, have
+	return given, have, online
 }
 
 // future reports whether the log directory has a copy of the partition that was being moved there: where the metadata
@@ -146,7 +188,7 @@ func (b *Start) noteElsewhere() {
 	if b.node == nil || b.complete || !slices.ContainsFunc(b.Dirs, func(d *DirStart) bool { return d.Dir.Listed }) {
 		return
 	}
-	given, _ := b.given()
+	given, _, _ := b.given()
 	n, dirs := 0, map[format.UUID]bool{}
 	for r := range b.image.Replicas(*b.node) {
 		if given[r.Directory] == nil && !ReservedID(r.Directory) {

@@ -587,13 +587,33 @@ func TestAbsent(t *testing.T) {
 	write(t, root, "data2/cleaner-offset-checkpoint", "0\nx\n")
 	expect("another directory is offline", gone, data1, data2, meta)
 	write(t, root, "data1/cleaner-offset-checkpoint", "0\nx\n")
-	expect("its directory is offline", "prices-0 2 recovery-point-offset-checkpoint", data1, data2, meta)
+	expect("its directory is offline", "prices-0 3 recovery-point-offset-checkpoint", data1, data2, meta)
 	remove(t, root, "data1/cleaner-offset-checkpoint")
 	for _, name := range []string{"__consumer_offsets-0", "a.b_c-d-0", "inventory-0"} {
 		remove(t, root, "data1/"+name)
 	}
-	if got := absent(data1, meta); !strings.HasPrefix(got, "__consumer_offsets-0 1 ") || strings.Contains(got, " 0 ") {
+	if got := absent(data1, meta); !strings.HasPrefix(got, "__consumer_offsets-0 2 ") || strings.Contains(got, " 0 ") {
 		t.Errorf("most is gone, as in a copy of a part: %s", got)
+	}
+}
+
+// TestMadeElsewhere: a real broker that had not recorded that it stopped made logs anew of partitions whose log
+// directory was offline, all but the first that it came to.
+func TestMadeElsewhere(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	if err := os.Truncate(filepath.Join(root, "meta/__cluster_metadata-0/00000000000000000000.log"), 4447); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "data2/cleaner-offset-checkpoint", "0\nx\n")
+	start, _ := predictDirs(t, filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta"))
+	var made []string
+	for _, a := range start.Absent() {
+		if a.Fate == Elsewhere {
+			made = append(made, a.Name())
+		}
+	}
+	if got := strings.Join(made, " "); got != "__consumer_offsets-1 audit-log-0 inventory-1 prices-1" {
+		t.Error(got)
 	}
 }
 

@@ -354,14 +354,7 @@ func (p *ProducerState) Together(n int) {
 // Entries returns all producers in the order in which a broker writes them into a snapshot, that of a Java HashMap by
 // producer id.
 func (p *ProducerState) Entries() []ProducerEntry {
-	table := 16
-	for len(p.entries) > table/4*3 {
-		table *= 2
-	}
-	bucket := func(id int64) int32 {
-		h := uint32(id ^ int64(uint64(id)>>32))
-		return int32((h ^ h>>16) & uint32(table-1))
-	}
+	bucket := func(id int64) uint32 { return HashBucket(uint32(id^int64(uint64(id)>>32)), len(p.entries)) }
 	entries := make([]ProducerEntry, len(p.entries))
 	for i, e := range p.entries {
 		entries[i] = e.ProducerEntry
@@ -373,6 +366,15 @@ func (p *ProducerState) Entries() []ProducerEntry {
 		return cmp.Compare(bucket(a.ProducerID), bucket(b.ProducerID))
 	})
 	return entries
+}
+
+// HashBucket is where a Java HashMap of n keys has the one of a hash: it is gone through bucket by bucket.
+func HashBucket(hash uint32, n int) uint32 {
+	table := 16
+	for n > table/4*3 {
+		table *= 2
+	}
+	return (hash ^ hash>>16) & uint32(table-1)
 }
 
 // begin notes an open transaction. Once most of the heap is of ended ones it is made anew, so that it stays in

@@ -200,7 +200,7 @@ func (r *runner) broker(dirs []*logdir.LogDir) *Broker {
 // Bad reports whether something would be lost, or not be loaded.
 func (b *Broker) Bad() bool {
 	if len(b.Stops)+len(b.Offline) > 0 || slices.ContainsFunc(b.Absent,
-		func(a broker.Absent) bool { return a.Fate == broker.Emptied }) {
+		func(a broker.Absent) bool { return a.Fate <= broker.Elsewhere }) {
 		return true
 	}
 	for _, d := range b.Dirs {

@@ -122,6 +122,7 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 // fates are what becomes of partitions without a directory.
 var fates = map[broker.Fate]string{
 	broker.Emptied:   "start over, empty",
+	broker.Elsewhere: "start over, empty, in another log directory",
 	broker.Uncopied:  "start over, empty, unless this is a copy of only some partitions",
 	broker.NotMade:   "are not made while a log directory is offline, which may have them",
 	broker.Refetched: "come again from their leaders, other brokers",
@@ -136,8 +137,11 @@ func absent(all []broker.Absent) []string {
 	}
 	var texts []string
 	for _, fate := range slices.Sorted(maps.Keys(names)) {
-		texts = append(texts, fmt.Sprintf("no directory, though the metadata place them here; they %s: %s", fates[fate],
-			listed(names[fate])))
+		where := "no directory, though the metadata place them here; they"
+		if fate == broker.Elsewhere {
+			where = "in a log directory that is offline; they"
+		}
+		texts = append(texts, fmt.Sprintf("%s %s: %s", where, fates[fate], listed(names[fate])))
 	}
 	return texts
 }

@@ -235,12 +235,21 @@ func groupOfKey(key string) (string, bool) {
 // OffsetsPartition is the partition of a coordinator's topic with so many partitions that an id belongs to
 // (Utils.abs(id.hashCode()) % partitions).
 func OffsetsPartition(id string, partitions int32) int32 {
-	h := int32(0)
-	for _, unit := range utf16.Encode([]rune(id)) {
-		h = 31*h + int32(unit)
-	}
+	h := stringHash(id)
 	if h == -1<<31 {
 		return 0
 	}
 	return max(h, -h) % partitions
 }
+
+// stringHash is String.hashCode.
+func stringHash(s string) int32 {
+	h := int32(0)
+	for _, unit := range utf16.Encode([]rune(s)) {
+		h = 31*h + int32(unit)
+	}
+	return h
+}
+
+// Hash is TopicPartition.hashCode.
+func (tp TopicPartition) Hash() int32 { return 31*(31+tp.Partition) + stringHash(tp.Topic) }

@@ -135,7 +135,7 @@ func (o *operands) absentPartitions(b *broker.Start) {
 	}
 	names, order := map[key][]string{}, []key{}
 	for _, a := range b.Absent() {
-		if hasDirectory(b, a.Name()) {
+		if a.Fate != broker.Elsewhere && hasDirectory(b, a.Name()) {
 			continue // it is set aside, which is said there
 		}
 		k := key{a.Dir, a.Fate}
@@ -156,6 +156,10 @@ func (o *operands) absentPartitions(b *broker.Start) {
 		switch k.fate {
 		case broker.Emptied:
 			f.Message += "a broker makes each again, empty"
+		case broker.Elsewhere:
+			f.Message = fmt.Sprintf("the log directory of %s is offline (%s); a "+
+				"broker makes each anew, empty, in another log directory", plural(int64(len(names[k])), "partition",
+				"partitions"), strings.Join(names[k][:min(len(names[k]), maxRelated)], ", "))
 		case broker.Uncopied:
 			f.Severity = Note
 			f.Message += "a broker makes each again, empty, unless this is a copy of only some of them"
