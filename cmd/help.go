@@ -16,16 +16,12 @@ const groupAnnotation = "kseg_group"
 
 // addGroup defines flags that the help shows under one heading.
 func addGroup(fs *pflag.FlagSet, heading string, define func(fs *pflag.FlagSet)) {
-	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
-	group.SortFlags = false
-	define(group)
-	group.VisitAll(func(f *pflag.Flag) {
+	define(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations == nil {
-			f.Annotations = map[string][]string{}
+			f.Annotations = map[string][]string{groupAnnotation: {heading}}
 		}
-		f.Annotations[groupAnnotation] = []string{heading}
 	})
-	fs.AddFlagSet(group)
 }
 
 // showHelp prints a command's help: examples first, then what it does, then its flags by group.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) int {
 	patience = 0
+	debug.SetGCPercent(800)                                // thousands of short commands beside what the tests hold
 	time.Local = time.FixedZone("elsewhere", -3*3600-1800) // every time is to be printed in UTC
 	for _, name := range []string{"COLUMNS", "NO_COLOR", "KAFKA_LOG_DIRS"} {
 		os.Unsetenv(name) // what a test wants it sets itself

@@ -51,7 +51,7 @@ func (s *coverSink) field(f *field) error {
 		s.t.Fatalf("%s: %s from %d to %d, after %d", s.name, f.Path, f.Start, f.End, *pos)
 	}
 	if f.json == nil {
-		f.json = f.payload.AppendJSON(nil, f.Bytes)
+		f.json = f.payload.AppendJSON(nil, f.Bytes, nil)
 	}
 	if !json.Valid(f.json) {
 		s.t.Fatalf("%s: %s has the value %s", s.name, f.Path, f.json)

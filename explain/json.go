@@ -68,7 +68,7 @@ func (s *jsonSink) field(f *field) error {
 	}
 	rest = append(rest, `","value":`...)
 	if f.json == nil {
-		rest = f.payload.AppendLongJSON(rest, f.Bytes, s.out.spill)
+		rest = f.payload.AppendJSON(rest, f.Bytes, s.out.spill)
 	}
 	s.out.buf = append(rest, f.json...)
 	return s.out.write(after)

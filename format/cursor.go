@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/binary"
-	"math"
 	"strconv"
 )
 
@@ -75,9 +74,6 @@ func (c *Cursor) Int8(what string) int8 {
 	return 0
 }
 
-// Bool reads one byte; anything but 0 is true, as in Kafka's Readable.
-func (c *Cursor) Bool(what string) bool { return c.Int8(what) != 0 }
-
 // Uint16 reads two bytes.
 func (c *Cursor) Uint16(what string) uint16 {
 	if b := c.Bytes(what, 2); b != nil {
@@ -107,9 +103,6 @@ func (c *Cursor) Int64(what string) int64 {
 	}
 	return 0
 }
-
-// Float64 reads an IEEE 754 double.
-func (c *Cursor) Float64(what string) float64 { return math.Float64frombits(uint64(c.Int64(what))) }
 
 // Uvarint reads an unsigned varint of at most 5 bytes, as ByteUtils.readUnsignedVarint: surplus bits of the fifth byte
 // are dropped.

@@ -193,9 +193,6 @@ func (r *RecordReader) Keep() bool {
 	return r.compressed
 }
 
-// Compressed reports whether record positions count in the decompressed bytes.
-func (r *RecordReader) Compressed() bool { return r.compressed }
-
 // PlainErr reports whether the position of Err counts in the decompressed bytes.
 func (r *RecordReader) PlainErr() bool { return r.compressed && !r.codecFailed }
 

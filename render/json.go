@@ -120,7 +120,7 @@ func (o *Obj) Null(name string) {
 // Bytes appends a key, value or header value in the shape that the payload mode allows; nil is null.
 func (o *Obj) Bytes(name string, value []byte, p Payload) {
 	o.name(name)
-	o.buf = p.AppendLongJSON(o.buf, value, o.Spill)
+	o.buf = p.AppendJSON(o.buf, value, o.Spill)
 }
 
 // Text appends a string value of bytes; of those that are not UTF-8 clean, which takes any part of them that ends

@@ -132,7 +132,7 @@ func TestPayload(t *testing.T) {
 		if got := string(test.mode.AppendText(nil, test.in)); got != test.text {
 			t.Errorf("%v %q: text %q, want %q", test.mode, test.in, got, test.text)
 		}
-		if got := string(test.mode.AppendJSON(nil, test.in)); got != test.json {
+		if got := string(test.mode.AppendJSON(nil, test.in, nil)); got != test.json {
 			t.Errorf("%v %q: JSON %s, want %s", test.mode, test.in, got, test.json)
 		}
 	}

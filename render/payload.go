@@ -117,11 +117,9 @@ func Brief(b []byte) (beginning []byte, rest string) {
 }
 
 // AppendJSON appends null for nil, {"length":n} where only lengths may be shown, else {"utf8":"..."} for valid UTF-8
-// and {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed.
-func (p Payload) AppendJSON(dst, b []byte) []byte { return p.AppendLongJSON(dst, b, nil) }
-
-// AppendLongJSON is AppendJSON with a place for what gets long.
-func (p Payload) AppendLongJSON(dst, b []byte, spill Spill) []byte {
+// and {"base64":"..."} for anything else. The other modes do not change JSON, whose shapes are fixed. What gets long
+// goes to spill, if there is one.
+func (p Payload) AppendJSON(dst, b []byte, spill Spill) []byte {
 	switch {
 	case b == nil:
 		return append(dst, "null"...)

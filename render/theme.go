@@ -69,9 +69,6 @@ func NewTheme(on bool) Theme {
 	}
 }
 
-// On reports whether the theme colours.
-func (t Theme) On() bool { return t.good != nil }
-
 // Good is green: what was checked and held.
 func (t Theme) Good(s string) string { return colored(t.good, s) }
 

@@ -16,6 +16,7 @@ var checkEpochs = Check{
 
 // epochOrder is the follower of checkEpochs.
 type epochOrder struct {
+	passive
 	p       *partition
 	last    int32 // epoch of the last batch that was accepted
 	at      Place // of the first batch with it
@@ -24,8 +25,6 @@ type epochOrder struct {
 	rose    int32
 	waiting bool
 }
-
-func (e *epochOrder) begin(*segment) {}
 
 func (e *epochOrder) batch(seg *segment, b *format.Batch) {
 	epoch := b.LeaderEpoch
@@ -70,9 +69,3 @@ func (e *epochOrder) found(seg *segment, place Place, epoch int32, other Place) 
 	}
 	e.p.found(seg, f)
 }
-
-func (e *epochOrder) skip(*segment, int64, int64, *format.Batch, int64) {}
-
-func (e *epochOrder) end(*segment) {}
-
-func (e *epochOrder) finish() {}

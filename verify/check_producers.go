@@ -39,13 +39,12 @@ type nextBatch struct {
 
 // producerFollower is the follower of checkProducers.
 type producerFollower struct {
+	passive
 	p       *partition
 	began   map[int64]begun     // by producer id
 	alone   map[int64]nextBatch // by producer id: set after a batch that does not fit
 	skipped int64               // producers whose last batch is below this offset may have lost some
 }
-
-func (x *producerFollower) begin(*segment) {}
 
 func (x *producerFollower) batch(seg *segment, b *format.Batch) {
 	if b.ProducerID < 0 || b.Legacy() {
@@ -136,8 +135,6 @@ func (x *producerFollower) found(seg *segment, b *format.Batch, code, message st
 func (x *producerFollower) skip(seg *segment, _, _ int64, _ *format.Batch, nextOffset int64) {
 	x.skipped = max(x.skipped, nextOffset, seg.nextOffset+1)
 }
-
-func (x *producerFollower) end(*segment) {}
 
 // finish reports the transactions that are open at the end of the log.
 func (x *producerFollower) finish() {

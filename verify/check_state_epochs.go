@@ -28,6 +28,7 @@ var checkEpochFile = Check{
 
 // epochFile is the follower of checkEpochFile.
 type epochFile struct {
+	passive
 	p       *partition
 	file    *logdir.File
 	entries []format.EpochEntry // none if batches are not to be held against them
@@ -84,8 +85,6 @@ func newEpochFile(p *partition) *epochFile {
 }
 
 func (x *epochFile) place(e *format.EpochEntry) Place { return inFile(x.file.Rel, e.Pos, e.Len) }
-
-func (x *epochFile) begin(*segment) {}
 
 func (x *epochFile) batch(seg *segment, b *format.Batch) {
 	if b.LeaderEpoch < 0 || b.Legacy() {
@@ -156,10 +155,6 @@ func (x *epochFile) settle(follows bool) {
 	x.p.found(seg, f)
 	x.run, x.runs = x.run[:0], 0
 }
-
-func (x *epochFile) skip(*segment, int64, int64, *format.Batch, int64) {}
-
-func (x *epochFile) end(*segment) {}
 
 func (x *epochFile) finish() {
 	x.settle(false)

@@ -37,6 +37,7 @@ const snapshotEntryBytes = 46
 
 // snapshotFollower is the follower of checkSnapshots.
 type snapshotFollower struct {
+	passive
 	p     *partition
 	files state.ProducerSnapshots // those that the walk has not passed yet
 	// reached is the offset after the batches seen, and unsure says that the producers' state may lack something that was
@@ -97,8 +98,6 @@ func (x *snapshotFollower) batch(_ *segment, b *format.Batch) {
 func (x *snapshotFollower) skip(*segment, int64, int64, *format.Batch, int64) {
 	x.unsure, x.broken = true, true
 }
-
-func (x *snapshotFollower) end(*segment) {}
 
 // judge compares the next snapshot with the producers' state.
 func (x *snapshotFollower) judge(seg *segment) {

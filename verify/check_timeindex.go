@@ -30,6 +30,7 @@ const mostLost = 1 << 20
 
 // timeFollower is the follower of checkTimeIndex.
 type timeFollower struct {
+	passive
 	p       *partition
 	file    string
 	times   format.TimeIndex
@@ -178,8 +179,6 @@ func (x *timeFollower) missing(seg *segment) {
 	}
 	x.p.found(seg, f)
 }
-
-func (x *timeFollower) finish() {}
 
 // timeRebuild tells whether the time index is what a rebuild would write, given the batches that the offset index has
 // entries for: one entry with each of these if the largest timestamp rose, and one at the end.

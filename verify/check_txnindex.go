@@ -24,6 +24,7 @@ const txnSlot = 34 // bytes
 
 // txnFollower is the follower of checkTxnIndex.
 type txnFollower struct {
+	passive
 	p     *partition
 	file  string
 	index format.TxnIndex
@@ -199,8 +200,6 @@ func (x *txnFollower) found(seg *segment, code string, slot int, message string)
 		FirstOffset: e.FirstOffset,
 		LastOffset:  e.LastOffset}, Message: message, logPos: -1})
 }
-
-func (x *txnFollower) skip(*segment, int64, int64, *format.Batch, int64) {}
 
 func (x *txnFollower) end(seg *segment) {
 	x.extra(seg, 1<<63-1)
