@@ -17,7 +17,8 @@ import (
 // empty.
 type Absent struct {
 	state.TopicPartition
-	// Dir is the log directory that the metadata name; nil: none, so that the broker chooses one.
+	// Dir is the log directory that the metadata name, or that has the partition and is offline; nil: none, so that the
+	// broker chooses one.
 	Dir *DirStart
 	// Witness is the checkpoint that lists the partition; "" if none does.
 	Witness string
@@ -56,7 +57,7 @@ func (b *Start) Absent() []Absent {
 	for r := range b.image.Replicas(*b.node) {
 		tp := state.TopicPartition{Topic: r.Topic.Name, Partition: r.Partition.Number}
 		dir, anyway := given[r.Directory], anew[tp] || r.Directory == unassignedID
-		if online[tp] || have[tp] && !anyway || dir != nil && dir.future(tp) ||
+		if online[tp] || have[tp] != nil && !anyway || dir != nil && dir.future(tp) ||
 			dir == nil && !b.complete && !(all && ReservedID(r.Directory)) || !b.asked(tp) {
 			continue
 		}
@@ -66,8 +67,8 @@ func (b *Start) Absent() []Absent {
 		switch leader := r.Partition.Leader; {
 		case !anyway && (dir != nil && dir.isOffline() || dir == nil && some):
 			a.Fate = NotMade
-		case have[tp]:
-			a.Fate = Elsewhere
+		case have[tp] != nil:
+			a.Fate, a.Dir = Elsewhere, have[tp]
 		case leader != *b.node && slices.Contains(r.Partition.Replicas, leader):
 			a.Fate, a.Leader = Refetched, leader
 		case lists && a.Witness == "" && r.Partition.LeaderEpoch == 0:
@@ -152,11 +153,12 @@ func (b *Start) placed(dir *DirStart) int {
 // is made wherever there is room, be there log directories offline that may have it or not.
 var unassignedID = format.UUID{15: 1}
 
-// given are the log directories by their ids, the partitions that have a directory in any, and those that have one in
-// a log directory that is not offline.
-func (b *Start) given() (given map[format.UUID]*DirStart, have, online map[state.TopicPartition]bool) {
-	given = map[format.UUID]*DirStart{}
-	have, online = map[state.TopicPartition]bool{}, map[state.TopicPartition]bool{}
+// given are the log directories by their ids, those that have a partition, and the partitions that one has which is not
+// offline.
+func (b *Start) given() (given map[format.UUID]*DirStart, have map[state.TopicPartition]*DirStart,
+	online map[state.TopicPartition]bool) {
+	given, have = map[format.UUID]*DirStart{}, map[state.TopicPartition]*DirStart{}
+	online = map[state.TopicPartition]bool{}
 	for _, d := range b.Dirs {
 		if d.Dir.Listed && d.State.Meta.HasDirectoryID {
 			given[d.State.Meta.DirectoryID] = d
@@ -164,7 +166,7 @@ func (b *Start) given() (given map[format.UUID]*DirStart, have, online map[state
 		for _, name := range d.Dir.Subdirs {
 			if p, ok := format.ParsePartitionDir(name); ok && !d.NoLogs && p.Suffix == "" && !b.aside[d.Dir.Path+"/"+name] {
 				tp := state.TopicPartition{Topic: p.Topic, Partition: p.Partition}
-				have[tp] = true
+				have[tp] = d
 				online[tp] = online[tp] || !d.isOffline()
 			}
 		}
