@@ -39,7 +39,15 @@ func InferInterval(p *logdir.Partition) int64 {
 		})
 	}
 	least, most, ok := all.Range()
-	if !ok || least <= defaultInterval && defaultInterval <= most || most == math.MaxInt64 {
+	if !ok || most == math.MaxInt64 {
+		return defaultInterval
+	}
+	return likelyInterval(least, most)
+}
+
+// likelyInterval is what somebody would have chosen of a range.
+func likelyInterval(least, most int64) int64 {
+	if least <= defaultInterval && defaultInterval <= most {
 		return defaultInterval
 	}
 	power := int64(1)

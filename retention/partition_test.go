@@ -660,3 +660,15 @@ func FuzzPartition(f *testing.F) {
 
 // themeless leaves text without colours.
 var themeless render.Theme
+
+// Of a log without batches nothing can be held against its time index.
+func TestTimeIndexOfAnEmptyLog(t *testing.T) {
+	segments := twoSegments(segmentFiles{timeIndex: []int64{hoursAgo(50)}})
+	segments[0].stamps = nil
+	dir := writePartition(t, filepath.Join(t.TempDir(), "t-0"), segments...)
+	writeState(t, dir, ".kafka_cleanshutdown", "")
+	s := judge(t, Options{NowMs: nowMs, Given: given(t, "retention.ms=86400000")}, dir)[0].Segments[0]
+	if s.Source != FromTimeIndex || len(s.Warnings) > 0 {
+		t.Errorf("%s, warnings %q", s.Source, s.Warnings)
+	}
+}

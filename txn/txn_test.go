@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kseg/broker"
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
@@ -229,5 +230,49 @@ func TestStartThatCutsTheLog(t *testing.T) {
 		if got := strings.Contains(strings.Join(r.Warnings(), "\n"), words); got != says || len(r.Missing) > 0 != says {
 			t.Errorf("%q: lost %v, warnings %q", name, r.Missing, r.Warnings())
 		}
+	}
+}
+
+// What is counted: from the log start to the log end, and what consumers may read up to the high watermark.
+func TestEdgesOfWhatIsCounted(t *testing.T) {
+	other := fixture.Produced{Offset: 4, Records: 2, TimestampMs: hour, ID: -1, Epoch: -1, Sequence: -1}
+	batches := []fixture.Produced{data(0, 1), data(2, 77), other}
+	for name, c := range map[string]struct {
+		watermark      int64
+		start          string
+		after, records int64
+	}{
+		"all is replicated":             {6, "", 2, 2},
+		"the last batch is not":         {4, "", 0, 2},
+		"a batch ends at the log start": {6, "3", 2, 2},
+		"a batch ends before it":        {6, "4", 0, 0},
+	} {
+		p := newPartition(t, batches...)
+		if c.start != "" {
+			p.write("log-start-offset-checkpoint", []byte("0\n1\nledger 0 "+c.start+"\n"))
+		}
+		var open Transaction
+		mark := state.Watermark{Mode: state.WatermarkOffset, Offset: c.watermark}
+		r := p.judge(Options{All: true, Watermark: mark})
+		for _, o := range r.Open {
+			if o.ProducerID == 77 {
+				open = o
+			}
+		}
+		if open.AfterRecords != c.after || open.Records != c.records {
+			t.Errorf("%s: %+v", name, open)
+		}
+	}
+}
+
+// An empty log says nothing of producers, and one that a start leaves as it is nothing of a start.
+func TestNothingToWarnOf(t *testing.T) {
+	r := &Report{Producers: &state.Producers{Trusting: true, LogStart: 5, LogEnd: 5}, Start: &broker.Loaded{LogEnd: 5}}
+	if got := r.Warnings(); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	r.LogEnd = 6
+	if got := r.Warnings(); len(got) != 2 {
+		t.Errorf("%q", got)
 	}
 }
