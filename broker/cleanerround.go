@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -438,46 +437,26 @@ func (c *cleaning) write(seg *CleanerSegment, pos int64, ref format.BatchRef, ex
 
 // output is a segment that is written.
 type output struct {
-	after    SegmentAfter
-	index    *format.IndexBuilder
-	lastTxn  int64
-	hasTxn   bool
-	settings *CleanerSettings
+	after   SegmentAfter
+	index   *format.IndexBuilder
+	lastTxn int64
+	hasTxn  bool
 }
 
 func newOutput(base int64, s *CleanerSettings) output {
-	return output{after: SegmentAfter{Base: base, Exact: true}, index: format.NewIndexBuilder(base, s.IndexInterval),
-		settings: s}
+	index := format.NewIndexBuilder(base, s.IndexInterval)
+	index.Limit(s.SegmentIndexBytes)
+	return output{after: SegmentAfter{Base: base, Exact: true}, index: index}
 }
 
-const (
-	offsetEntrySize = 8
-	timeEntrySize   = 12
-	txnEntrySize    = 34
-)
+const txnEntrySize = 34
 
 // append adds a batch (LogSegment.append).
 func (o *output) append(ref format.BatchRef, exact bool) error {
 	ref.Pos = o.after.Size
 	o.after.Size += ref.Size
 	o.after.Exact = o.after.Exact && exact
-	if rel := ref.LastOffset - o.after.Base; rel < 0 || rel > math.MaxInt32 {
-		return &format.Error{What: "batch", Pos: ref.Pos, Want: "an offset less than 2^31 above the segment's " +
-			strconv.FormatInt(o.after.Base, 10),
-			Got: strconv.FormatInt(ref.LastOffset, 10), Err: format.ErrOffsetOverflow}
-	}
-	entries, times := len(o.index.OffsetIndexBytes())/offsetEntrySize, len(o.index.TimeIndexBytes())/timeEntrySize
-	if err := o.index.Add(ref); err != nil {
-		return err
-	}
-	most := int(o.settings.SegmentIndexBytes) // a time index keeps one entry back for when it is closed
-	if len(o.index.OffsetIndexBytes())/offsetEntrySize > entries && (entries >= most/offsetEntrySize ||
-		times >= most/timeEntrySize-1) {
-		return &format.Error{What: "index", Pos: ref.Pos, Want: "no more than segment.index.bytes (" + strconv.Itoa(most) +
-			")",
-			Got: "one more entry", Err: format.ErrValue}
-	}
-	return nil
+	return o.index.Add(ref)
 }
 
 // abort writes a transaction into the transaction index.

@@ -150,8 +150,7 @@ func TestSearchForTheLastOffsetOfABatch(t *testing.T) {
 // An index that the cleaner writes takes as many entries as segment.index.bytes has room for, in a time index one less.
 func TestCleanedIndexesThatAreFull(t *testing.T) {
 	for rising, want := range map[int64]int64{0: 15, 1: 9} {
-		o := newOutput(0, &CleanerSettings{SegmentIndexBytes: 120})
-		o.index = format.NewIndexBuilder(0, 1)
+		o := newOutput(0, &CleanerSettings{SegmentIndexBytes: 120, IndexInterval: 1})
 		added := int64(-1) // there is no entry for the first batch
 		for o.append(format.BatchRef{Size: 100, BaseOffset: added + 1, LastOffset: added + 1,
 			MaxTimestampMs: 1000 + rising*added}, true) == nil {
