@@ -206,3 +206,46 @@ func TestWhatOtherSegmentsHoldIsNotLost(t *testing.T) {
 		}
 	}
 }
+
+// A segment counts as of 1970 if it has batches and was not recovered, and its time index has more slots than one, the
+// last of them zeros.
+func TestHazards(t *testing.T) {
+	slot := []byte{0, 0, 1, 0x8b, 0xcf, 0xe5, 0x68, 0, 0, 0, 0, 0}
+	for _, c := range []struct {
+		index  []byte
+		loaded LoadedSegment
+		want   int
+	}{
+		{slices.Concat(slot, make([]byte, 12)), LoadedSegment{Size: 1}, 1},
+		{make([]byte, 24), LoadedSegment{Size: 1}, 1},
+		{make([]byte, 24), LoadedSegment{}, 0},
+		{make([]byte, 24), LoadedSegment{Size: 1, Recovered: true}, 0},
+		{make([]byte, 12), LoadedSegment{Size: 1}, 0},
+		{slices.Concat(make([]byte, 12), slot), LoadedSegment{Size: 1}, 0},
+	} {
+		dir := filepath.Join(t.TempDir(), "t-0")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for kind, raw := range map[format.Kind][]byte{format.KindLog: {0}, format.KindTimeIndex: c.index} {
+			if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(0, kind)), raw, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set, err := logdir.Open([]string{dir}, logdir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := hazards(set.Partitions()[0], &Loaded{Segments: []LoadedSegment{c.loaded}})
+		if len(got) != c.want {
+			t.Errorf("%x, %+v: %v", c.index, c.loaded, got)
+		}
+	}
+}
+
+// An epoch that would begin below offset 0 stops the start.
+func TestEpochBelowZero(t *testing.T) {
+	if (&epochs{}).append(3, -1) == nil {
+		t.Error("an epoch begins at offset -1")
+	}
+}

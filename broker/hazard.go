@@ -35,13 +35,9 @@ func hazards(p *logdir.Partition, loaded *Loaded) []Hazard {
 // endsInZeros reports whether the last slot of a time index is zeros, but not the only one: a first record of 1970 is
 // possible.
 func endsInZeros(f *logdir.File) bool {
-	slots := f.Size / timeWidth
-	if slots < 2 {
-		return false
-	}
 	zeros := false
 	err := f.View(func(b []byte) error {
-		slots := min(slots, int64(len(b))/timeWidth)
+		slots := min(f.Size, int64(len(b))) / timeWidth
 		zeros = slots > 1 && allZero(b[(slots-1)*timeWidth:slots*timeWidth])
 		return nil
 	})

@@ -45,7 +45,8 @@ func TestInferredInterval(t *testing.T) {
 }
 
 func TestLikelyInterval(t *testing.T) {
-	for of, want := range map[[2]int64]int64{{4096, 8000}: 4096, {3000, 4096}: 4096, {1000, 2048}: 2048,
+	for of, want := range map[[2]int64]int64{{4096, 8000}: 4096, {3000, 4096}: 4096, {4096, 9000}: 4096,
+		{1000, 2048}: 2048,
 		{2048, 3000}: 2048, {2100, 3000}: 3000} {
 		if got := likelyInterval(of[0], of[1]); got != want {
 			t.Errorf("of %d: %d, want %d", of, got, want)

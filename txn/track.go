@@ -125,9 +125,6 @@ func (t *tracker) batch(b *format.Batch) {
 
 // mark ends the transaction of a control batch's producer.
 func (t *tracker) mark(b *format.Batch) {
-	if b.ProducerID < 0 {
-		return
-	}
 	var rec format.Record
 	t.records.Reset(b)
 	defer t.records.Release()

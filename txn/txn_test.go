@@ -276,3 +276,12 @@ func TestNothingToWarnOf(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What ended below the log start is not shown, though its batches may still be there.
+func TestFinishedBelowTheLogStart(t *testing.T) {
+	p := newPartition(t, data(0, 1), mark(2, 1, false), data(3, 1), mark(5, 1, true))
+	p.write("log-start-offset-checkpoint", []byte("0\n1\nledger 0 3\n"))
+	if r := p.judge(Options{All: true}); len(r.Finished) != 1 || r.Finished[0].FirstOffset != 3 {
+		t.Errorf("%+v", r.Finished)
+	}
+}
