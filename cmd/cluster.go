@@ -12,19 +12,20 @@ import (
 // read.
 type clusterOptions struct {
 	BrokerConfig string // a server.properties; see operands.go
-	Gentle       bool
+	Partitions   []int32
+	workOptions
 }
 
-// AddFlags defines --broker-config and --gentle.
+// AddFlags defines --broker-config, --partition and the flags of the group Work.
 func (o *clusterOptions) AddFlags(fs *pflag.FlagSet) {
 	addGroup(fs, "Operands", func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.BrokerConfig, brokerConfigFlag, "", "the broker's `FILE` server.properties: its log.dirs are read "+
 			"where no PATH is given")
 	})
-	addGroup(fs, "Work", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&o.Gentle, "gentle", false, "read at most 64 MiB a second and hand page cache back, for use beside a "+
-			"live broker")
+	addGroup(fs, "What to print", func(fs *pflag.FlagSet) {
+		fs.VarP(&numberList[int32]{&o.Partitions}, "partition", "", "only what belongs to partitions with these numbers")
 	})
+	o.workOptions.AddFlags(fs)
 }
 
 // open finds what the paths lead to.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,8 +116,8 @@ func runGroups(ctx context.Context, env *Env, o *groupsOptions, args []string) e
 // options reads the filters, the point and the retention.
 func (o *groupsOptions) options(now time.Time) (groups.Options, error) {
 	options := groups.Options{Groups: o.Groups, Topics: o.Topics, Exclude: o.Exclude,
-		RetentionMs: state.DefaultOffsetsRetentionMs,
-		Jobs:        runtime.GOMAXPROCS(0)}
+		Partitions: o.Partitions, RetentionMs: state.DefaultOffsetsRetentionMs, Jobs: o.Jobs,
+		MaxBatchBytes: o.MaxBatchBytes}
 	if err := errors.Join(checkGlobs("--group", o.Groups), checkGlobs("--topic", o.Topics), checkGlobs("--exclude",
 		o.Exclude)); err != nil {
 		return options, err
@@ -148,7 +147,7 @@ func (o *groupsOptions) options(now time.Time) (groups.Options, error) {
 }
 
 // narrow reports whether something was asked for by name.
-func (o *groupsOptions) narrow() bool { return len(o.Groups)+len(o.Topics) > 0 }
+func (o *groupsOptions) narrow() bool { return len(o.Groups)+len(o.Topics)+len(o.Partitions) > 0 }
 
 // groupsRun prints one answer.
 type groupsRun struct {

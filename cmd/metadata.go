@@ -118,7 +118,7 @@ func runMetadata(ctx context.Context, env *Env, o *metadataOptions, args []strin
 	if err != nil {
 		return err
 	}
-	sources, problems := metadata.Sources(set, gentle)
+	sources, problems := metadata.Sources(set, gentle, o.MaxBatchBytes)
 	incomplete := env.report(append(set.Problems, problems...))
 	if len(sources) == 0 {
 		if incomplete != nil {
@@ -153,6 +153,7 @@ func (o *metadataOptions) validate() error {
 	if err := checkGlobs("--topic", append(slices.Clone(o.filter.Topics), o.filter.Exclude...)); err != nil {
 		return err
 	}
+	o.filter.Numbers = o.Partitions
 	if o.broker != nil {
 		id := int32(*o.broker)
 		if int64(id) != *o.broker {

@@ -337,7 +337,7 @@ func (e *explainer) drawMap(out *bytes.Buffer) {
 
 // mapLegend says what the colours of the map mean.
 var mapLegend = []struct{ class, words string }{
-	{"batch", "batch"}, {"batch packed", "compressed batch"}, {"batch broken", "damaged batch or bytes that are none"},
+	{"batch", "batch"}, {"batch packed", "compressed batch"}, {"batch broken", "damaged batch, or bytes of no batch"},
 	{"zero", "zeros"},
 	{"batch shown", "shown below"},
 }

@@ -5,8 +5,8 @@ const (
 	// MostSmall is the length up to which a file that is no log and no index is read whole: a checkpoint of a million
 	// partitions has less.
 	MostSmall = 64 << 20
-	// MostBatch is what a batch may decompress to, unless --max-batch-bytes says otherwise. It always holds for the
-	// internal topics, and for the metadata log, whose controller writes at most 8 MiB.
+	// MostBatch is what a batch may decompress to, unless --max-batch-bytes says otherwise. It always holds where the
+	// internal topics and the metadata log are read beside something else; a controller writes at most 8 MiB.
 	MostBatch = 256 << 20
 	// MostInferred bounds the logs that are walked only to find out the interval that their indexes were written with.
 	MostInferred = 256 << 20

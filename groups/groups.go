@@ -23,17 +23,23 @@ const defaultPartitions = 50
 // Options say what is asked.
 type Options struct {
 	Groups, Topics, Exclude []string // globs
+	Partitions              []int32  // none: all
 	At                      state.Point
 	RetentionMs             int64 // offsets.retention.minutes
 	Jobs                    int
+	MaxBatchBytes           int64
 	Progress                func(bytes int64)
 }
 
 func (o *Options) wantsGroup(name string) bool { return len(o.Groups) == 0 || matches(o.Groups, name) }
 
-func (o *Options) wantsTopic(name string) bool {
-	return (len(o.Topics) == 0 || matches(o.Topics, name)) && !matches(o.Exclude, name)
+func (o *Options) wants(topic string, partition int32) bool {
+	return (len(o.Topics) == 0 || matches(o.Topics, topic)) && !matches(o.Exclude, topic) &&
+		(len(o.Partitions) == 0 || slices.Contains(o.Partitions, partition))
 }
+
+// narrow reports whether only offsets of some topics or partitions are asked for.
+func (o *Options) narrow() bool { return len(o.Topics)+len(o.Partitions) > 0 }
 
 func matches(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
@@ -251,7 +257,7 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 	in.bounds(r)
 	r.Notes = append(r.Notes, in.Notes...)
 	in.noteAbsent(r, byName, &o)
-	if len(o.Topics) > 0 {
+	if o.narrow() {
 		r.Groups = slices.DeleteFunc(r.Groups, func(g *Group) bool { return len(g.Lines) == 0 })
 	}
 	r.sort()
@@ -261,7 +267,7 @@ func (in *Inputs) Run(ctx context.Context, o Options) *Report {
 // foldOptions fold a partition from its log start offset to the point that is asked for.
 func (in *Inputs) foldOptions(ctx context.Context, p *logdir.Partition, o *Options) state.OffsetsOptions {
 	known := in.cluster.Dirs.Of(p.Parent).Known(topicPartition(p))
-	return state.OffsetsOptions{Known: known, Until: o.At, Progress: o.Progress,
+	return state.OffsetsOptions{Known: known, Until: o.At, Progress: o.Progress, MaxBatchBytes: o.MaxBatchBytes,
 		Stop: func() bool { return ctx.Err() != nil }}
 }
 
@@ -307,7 +313,7 @@ func (in *Inputs) addGroup(r *Report, byName map[string]*Group, l *state.Offsets
 	group := &Group{Group: g, Source: l.Partition.Name, Unsure: len(l.Lost) > 0}
 	for i := range g.Offsets {
 		c := g.Offsets[i]
-		if !o.wantsTopic(c.Topic) {
+		if !o.wants(c.Topic, c.Partition) {
 			continue
 		}
 		line := &Line{CommittedOffset: c, Recreated: in.recreated(&c), Source: l.Partition.Name,
@@ -344,7 +350,7 @@ func (in *Inputs) addShares(r *Report, byName map[string]*Group, l *state.ShareL
 		if g != nil && topic == "" {
 			topic = nameIn(g.Shared, s)
 		}
-		if !o.wantsGroup(s.Group) || !o.wantsTopic(topic) {
+		if !o.wantsGroup(s.Group) || !o.wants(topic, s.Partition) {
 			continue
 		}
 		if g == nil {

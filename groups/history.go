@@ -25,7 +25,7 @@ func (in *Inputs) History(ctx context.Context, o Options, emit func(Event)) *Rep
 			continue
 		}
 		h := &state.History{Wanted: o.wantsGroup, RetentionMs: o.RetentionMs, Emit: func(ev state.GroupEvent) {
-			if ev.Topic == "" && len(o.Topics) > 0 || ev.Topic != "" && !o.wantsTopic(ev.Topic) {
+			if ev.Topic == "" && o.narrow() || ev.Topic != "" && !o.wants(ev.Topic, ev.TopicPartition) {
 				return
 			}
 			emit(Event{ev, p.Name})

@@ -238,7 +238,7 @@ func CheckSnapshots(s Source) ([]Check, error) {
 	}
 	var checks []Check
 	err := s.Partition.Steady(func() (err error) {
-		checks, err = checkSnapshots(s.Partition)
+		checks, err = checkSnapshots(s.Partition, s.MaxBatchBytes)
 		return err
 	})
 	if errors.Is(err, logdir.ErrVanished) {
@@ -248,11 +248,11 @@ func CheckSnapshots(s Source) ([]Check, error) {
 }
 
 // checkSnapshots is CheckSnapshots, of one look. The error is that of a snapshot which is damaged.
-func checkSnapshots(p *logdir.Partition) (checks []Check, unread error) {
+func checkSnapshots(p *logdir.Partition, maxBatch int64) (checks []Check, unread error) {
 	var base *logdir.File
 	for _, f := range state.Snapshots(p) {
 		c := Check{Snapshot: f.Name.Raw, Offset: f.Name.Base}
-		im, err := state.ReadImageFile(f, state.FoldOptions{})
+		im, err := state.ReadImageFile(f, state.FoldOptions{MaxBatchBytes: maxBatch})
 		if unread = errors.Join(unread, err); im != nil {
 			unread = errors.Join(append(im.Problems, unread)...)
 		}
@@ -262,7 +262,7 @@ func checkSnapshots(p *logdir.Partition) (checks []Check, unread error) {
 		case im.Snapshot == "" || len(im.Lost) > 0:
 			c.Result, c.Why = "damaged", errors.Join(im.Problems...).Error()
 		default:
-			c.check(p, base, im)
+			c.check(p, base, im, maxBatch)
 			base = f
 		}
 		checks = append(checks, c)
@@ -270,7 +270,7 @@ func checkSnapshots(p *logdir.Partition) (checks []Check, unread error) {
 	return checks, unread
 }
 
-func (c *Check) check(p *logdir.Partition, base *logdir.File, im *state.Image) {
+func (c *Check) check(p *logdir.Partition, base *logdir.File, im *state.Image, maxBatch int64) {
 	if c.Offset == 0 {
 		c.Result, c.Why = "unchecked", "it is where the log begins"
 		return
@@ -278,7 +278,8 @@ func (c *Check) check(p *logdir.Partition, base *logdir.File, im *state.Image) {
 	if base != nil {
 		c.Base = base.Name.Raw
 	}
-	folded, err := state.FoldImage(p, state.FoldOptions{Before: &c.Offset, From: base, Fresh: base == nil})
+	folded, err := state.FoldImage(p, state.FoldOptions{Before: &c.Offset, From: base, Fresh: base == nil,
+		MaxBatchBytes: maxBatch})
 	switch {
 	case err != nil:
 		c.Result, c.Why = "unchecked", err.Error()

@@ -19,15 +19,21 @@ import (
 type Filter struct {
 	Topics  []string          // globs; things that belong to no topic are left out if there are any
 	Exclude []string          // globs of topics that are left out
+	Numbers []int32           // of partitions; what is no partition is left out if there are any
 	Broker  *int32            // what is on this broker, or set for it
 	Kinds   []state.ThingKind // none: all
 }
 
-// Narrow reports whether the filter asks for single topics, brokers or kinds.
-func (f Filter) Narrow() bool { return len(f.Topics) > 0 || f.Broker != nil || len(f.Kinds) > 0 }
+// Narrow reports whether the filter asks for single topics, partitions, brokers or kinds.
+func (f Filter) Narrow() bool {
+	return len(f.Topics)+len(f.Numbers)+len(f.Kinds) > 0 || f.Broker != nil
+}
 
 func (f Filter) shows(t state.Thing, kind state.ThingKind) bool {
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, kind) {
+		return false
+	}
+	if p, is := t.(*state.Partition); len(f.Numbers) > 0 && !(is && slices.Contains(f.Numbers, p.Number)) {
 		return false
 	}
 	topic, has := topicOf(t)
@@ -86,11 +92,13 @@ type Source struct {
 	Partition *logdir.Partition // nil for a file alone
 	File      *logdir.File
 	Dir       *logdir.LogDir // nil: not known
+
+	MaxBatchBytes int64 // what a batch may decompress to
 }
 
 // Sources are the metadata logs among the operands and beside them, and the snapshots and segments given as files.
 // Problems are operands that lead to none.
-func Sources(set *logdir.Set, gentle *logdir.Gentle) (sources []Source, problems []logdir.Problem) {
+func Sources(set *logdir.Set, gentle *logdir.Gentle, maxBatch int64) (sources []Source, problems []logdir.Problem) {
 	for _, o := range set.Operands {
 		f := o.File
 		if f == nil || o.Err != nil {
@@ -99,7 +107,7 @@ func Sources(set *logdir.Set, gentle *logdir.Gentle) (sources []Source, problems
 		kind := f.Kind()
 		dir, _ := f.Dir()
 		if kind == format.KindCheckpoint || kind == format.KindLog && f.Name.HasBase && dir.IsClusterMetadata() {
-			sources = append(sources, Source{Display: f.Display, File: f})
+			sources = append(sources, Source{Display: f.Display, File: f, MaxBatchBytes: maxBatch})
 		} else {
 			problems = append(problems, logdir.Problem{Display: o.Arg, Err: fmt.Errorf("%s: it is no part of a metadata log; "+
 				"name a log directory, a %s or one of its .log and .checkpoint files", o.Arg, state.MetadataDir)})
@@ -109,7 +117,8 @@ func Sources(set *logdir.Set, gentle *logdir.Gentle) (sources []Source, problems
 		return sources, problems
 	}
 	for _, l := range state.MetadataLogs(set, gentle) {
-		sources = append(sources, Source{Display: l.Partition.Display, Partition: l.Partition, Dir: l.Dir})
+		sources = append(sources, Source{Display: l.Partition.Display, Partition: l.Partition, Dir: l.Dir,
+			MaxBatchBytes: maxBatch})
 	}
 	return sources, problems
 }
@@ -126,6 +135,7 @@ func (s Source) fold(at state.Point, o state.FoldOptions) (*state.Image, error) 
 		}
 		o.Before = &before
 	}
+	o.MaxBatchBytes = s.MaxBatchBytes
 	if s.Partition == nil {
 		return state.ReadImageFile(s.File, o)
 	}

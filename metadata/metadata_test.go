@@ -28,7 +28,7 @@ func internal(t *testing.T, change func(log string)) (*logdir.Set, Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, problems := Sources(set, nil)
+	sources, problems := Sources(set, nil, 0)
 	if len(sources) != 1 || len(problems) > 0 {
 		t.Fatalf("%d sources, %v", len(sources), problems)
 	}

@@ -29,6 +29,8 @@ type FoldOptions struct {
 	From  *logdir.File
 	Fresh bool
 	Torn  bool
+
+	MaxBatchBytes int64 // what a batch may decompress to; 0: format.MostBatch
 }
 
 // ReadImage folds the metadata log in p: the newest snapshot that has its footer, then all records after it. A record
@@ -128,9 +130,8 @@ type imageReader struct {
 }
 
 func newImageReader(dir string, o FoldOptions) *imageReader {
-	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), records: format.NewRecordReader(format.MostBatch,
-		nil),
-		decoder: schema.NewDecoder()}
+	return &imageReader{FoldOptions: o, dir: dir, image: newImage(), decoder: schema.NewDecoder(),
+		records: format.NewRecordReader(cmp.Or(o.MaxBatchBytes, format.MostBatch), nil)}
 }
 
 // maxProblems is how many problems of one metadata log are told apart: more tell nothing new.

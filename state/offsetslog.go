@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -76,10 +77,12 @@ type OffsetsOptions struct {
 	Progress func(bytes int64)      // nil: nobody asks
 	History  *History               // nil: nobody asks
 	Stop     func() (canceled bool) // asked now and then; nil: never
+
+	MaxBatchBytes int64 // what a batch may decompress to; 0: format.MostBatch
 }
 
 func (o *OffsetsOptions) reader() *logReader {
-	return &logReader{records: format.NewRecordReader(format.MostBatch, nil), known: o.Known, until: o.Until,
+	return &logReader{records: format.NewRecordReader(cmp.Or(o.MaxBatchBytes, format.MostBatch), nil), known: o.Known, until: o.Until,
 		progress: o.Progress, stop: o.Stop}
 }
 
