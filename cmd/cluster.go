@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"errors"
 	"path"
 
 	"github.com/spf13/pflag"
 
+	"kseg/format"
 	"kseg/logdir"
+	"kseg/render"
 )
 
 // clusterOptions find the operands of verbs that look at a cluster, whose filters choose what is shown and not what is
@@ -33,6 +36,17 @@ func (o *clusterOptions) open(paths []string) (*logdir.Set, *logdir.Gentle, erro
 	gentle := newGentle(o.Gentle)
 	set, err := logdir.Open(paths, logdir.Options{Gentle: gentle, Unlisted: true})
 	return set, gentle, err
+}
+
+// problems prints what could not be folded; a batch that is too large to be read is no damage, and the error is of it.
+func (env *Env) problems(problems []error) (incomplete error) {
+	for _, problem := range problems {
+		env.notef("%s", render.Escaped(problem.Error()))
+		if errors.Is(problem, format.ErrTooLarge) {
+			incomplete = errIncomplete
+		}
+	}
+	return incomplete
 }
 
 // checkGlobs reports the first that is no pattern.

@@ -33,6 +33,10 @@ func (env *Env) flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	if e, ok := f.Value.(*enum); ok {
 		return cobra.FixedCompletions(e.names, cobra.ShellCompDirectiveNoFileComp)
 	}
+	if _, ok := f.Value.(*kindList); ok {
+		return cobra.FixedCompletions(strings.Split((&kindList{&state.ThingKinds}).String(), ","),
+			cobra.ShellCompDirectiveNoFileComp)
+	}
 	switch f.Name {
 	case "ignore":
 		return cobra.FixedCompletions(codeNames(), cobra.ShellCompDirectiveNoFileComp)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -189,6 +190,23 @@ func TestControlRecordsAreJudgedAlike(t *testing.T) {
 						verified, &out)
 				}
 			}
+		}
+	}
+}
+
+// What folds a topic leaves a batch out that is larger than asked for, and doesn't call it damage.
+func TestFoldsBoundBatches(t *testing.T) {
+	raw := fixture.AppendBatch(nil, fixture.Batch{Codec: format.CodecZstd,
+		Records: []fixture.Record{{TimestampMs: 1_700_000_000_000, Key: make([]byte, 400), Value: make([]byte, 400)}}})
+	for verb, dir := range map[string]string{"groups": "__consumer_offsets-0", "metadata": "__cluster_metadata-0"} {
+		name := filepath.Join(t.TempDir(), dir, format.SegmentFileName(0, format.KindLog))
+		if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o755), os.WriteFile(name, raw, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		code := Main([]string{verb, "--max-batch-bytes", "100", filepath.Dir(name)}, strings.NewReader(""), &out, &out)
+		if code != codeIncomplete || !strings.Contains(out.String(), format.ErrTooLarge.Error()) {
+			t.Errorf("%s ends with %d: %s", verb, code, &out)
 		}
 	}
 }

@@ -205,9 +205,7 @@ func (g *groupsRun) history(ctx context.Context, in *groups.Inputs, options grou
 // finish prints the notes and what could not be read.
 func (g *groupsRun) finish(r *groups.Report, empty bool) error {
 	for _, l := range r.Logs {
-		for _, problem := range l.Problems {
-			g.env.notef("%s", render.Escaped(problem.Error()))
-		}
+		g.incomplete = errors.Join(g.incomplete, g.env.problems(l.Problems))
 		if len(l.Lost) > 0 {
 			g.env.notef("%s: offsets lost: %s; what they may have changed is marked unsure, and groups may be missing",
 				render.Escaped(l.Partition.Display), state.LostText(l.Lost))

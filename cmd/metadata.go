@@ -194,9 +194,7 @@ func (m *metadataRun) note(text string) {
 
 // damage tells what could not be read of an image, and reports whether there is such a thing.
 func (m *metadataRun) damage(problems []error, lost []state.Lost, newer int) bool {
-	for _, problem := range problems {
-		m.env.notef("%s", render.Escaped(problem.Error()))
-	}
+	m.incomplete = errors.Join(m.incomplete, m.env.problems(problems))
 	if newer > 0 {
 		m.note(render.Plural(int64(newer), "record of a newer Kafka is left out", "records of a newer Kafka are left out"))
 	}

@@ -82,8 +82,8 @@ type OffsetsOptions struct {
 }
 
 func (o *OffsetsOptions) reader() *logReader {
-	return &logReader{records: format.NewRecordReader(cmp.Or(o.MaxBatchBytes, format.MostBatch), nil), known: o.Known, until: o.Until,
-		progress: o.Progress, stop: o.Stop}
+	return &logReader{records: format.NewRecordReader(cmp.Or(o.MaxBatchBytes, format.MostBatch), nil), known: o.Known,
+		until: o.Until, progress: o.Progress, stop: o.Stop}
 }
 
 // FoldOffsets folds the segments of a partition of __consumer_offsets as its coordinator loads them
