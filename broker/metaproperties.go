@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"kseg/format"
 	"kseg/logdir"
@@ -115,35 +117,50 @@ func ReservedID(id format.UUID) bool {
 	return id[15] < 100
 }
 
-// compareProperties holds the directories against each other. The first that is of another node or cluster is told.
+// compareProperties holds the directories against each other.
 func (b *Start) compareProperties() {
-	var first *DirStart
 	ids := map[format.UUID]*DirStart{}
-	node, cluster := b.opts.Server.node() != nil, false
 	for _, d := range b.Dirs {
 		m := &d.State.Meta
-		if d.State.MetaRaw == nil || d.State.MetaErr != nil {
+		if !d.hasProperties() || !m.HasDirectoryID {
 			continue
 		}
-		file := d.Dir.Display + "/" + format.KindMetaProperties.Info().Name
-		if other := ids[m.DirectoryID]; m.HasDirectoryID && other != nil {
-			b.stop(file, "directory.id is that of "+other.Dir.Display+" too")
+		if other := ids[m.DirectoryID]; other != nil {
+			b.stop(d.propertiesFile(), "directory.id is that of "+other.Dir.Display+" too")
 		}
 		ids[m.DirectoryID] = d
-		if first == nil {
-			first = d
-			continue
-		}
-		f := &first.State.Meta
-		if !node && m.HasNodeID && f.HasNodeID && m.NodeID != f.NodeID {
-			b.stop(file, fmt.Sprintf("node.id is %d, and %d in %s", m.NodeID, f.NodeID, first.Dir.Display))
-			node = true
-		}
-		if !cluster && m.ClusterID != "" && f.ClusterID != "" && m.ClusterID != f.ClusterID {
-			b.stop(file, fmt.Sprintf("cluster.id is %s, and %s in %s", m.ClusterID, f.ClusterID, first.Dir.Display))
-			cluster = true
+	}
+	if b.opts.Server.node() == nil {
+		b.compareProperty("node.id", func(m *format.MetaProperties) (string, bool) {
+			return strconv.Itoa(int(m.NodeID)), m.HasNodeID
+		})
+	}
+	b.compareProperty("cluster.id", func(m *format.MetaProperties) (string, bool) { return m.ClusterID, m.ClusterID != "" })
+}
+
+// compareProperty names the first directory that has another value than most have.
+func (b *Start) compareProperty(key string, value func(m *format.MetaProperties) (string, bool)) {
+	var dirs []*DirStart
+	counts := map[string]int{}
+	for _, d := range b.Dirs {
+		if v, ok := value(&d.State.Meta); ok && d.hasProperties() {
+			dirs = append(dirs, d)
+			counts[v]++
 		}
 	}
+	if len(counts) < 2 {
+		return
+	}
+	of := func(d *DirStart) string { v, _ := value(&d.State.Meta); return v }
+	usual := slices.MaxFunc(dirs, func(x, y *DirStart) int { return cmp.Compare(counts[of(x)], counts[of(y)]) })
+	odd := dirs[slices.IndexFunc(dirs, func(d *DirStart) bool { return of(d) != of(usual) })]
+	b.stop(odd.propertiesFile(), fmt.Sprintf("%s is %s, and %s in %s", key, of(odd), of(usual), usual.Dir.Display))
+}
+
+func (d *DirStart) hasProperties() bool { return d.State.MetaRaw != nil && d.State.MetaErr == nil }
+
+func (d *DirStart) propertiesFile() string {
+	return d.Dir.Display + "/" + format.KindMetaProperties.Info().Name
 }
 
 // loads reports whether the partitions in the directory are looked at.

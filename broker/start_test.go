@@ -182,6 +182,9 @@ var whatKeeps = []struct {
 	{"a node that the cluster does not have", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=7\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
 	}, "node.id is 7, and 1 in"},
+	{"another node in the first log directory", func(t *testing.T, root string) {
+		write(t, root, "data1/meta.properties", "version=1\nnode.id=7\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
+	}, "data1/meta.properties: node.id is 7, and 1 in"},
 	{"a node that the cluster does not have, for the metadata", func(t *testing.T, root string) {
 		write(t, root, "meta/meta.properties", "version=1\nnode.id=2\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
 	}, "node.id is 2, and 1 in"},
