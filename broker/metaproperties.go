@@ -135,7 +135,9 @@ func (b *Start) compareProperties() {
 			return strconv.Itoa(int(m.NodeID)), m.HasNodeID
 		})
 	}
-	b.compareProperty("cluster.id", func(m *format.MetaProperties) (string, bool) { return m.ClusterID, m.ClusterID != "" })
+	b.compareProperty("cluster.id", func(m *format.MetaProperties) (string, bool) {
+		return m.ClusterID, m.ClusterID != ""
+	})
 }
 
 // compareProperty names the first directory that has another value than most have.
