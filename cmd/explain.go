@@ -49,7 +49,7 @@ func (o *explainOptions) AddFlags(fs *pflag.FlagSet) {
 		fs.Var(&byteSize{&o.MaxBatchBytes}, "max-batch-bytes", "do not open a batch that decompresses to more than "+
 			"this `SIZE`")
 	})
-	o.outputOptions.AddFlags(fs, "text", "json")
+	o.outputOptions.AddFlags(fs, "text", "table", "json")
 	o.clockOptions.AddFlags(fs)
 }
 
@@ -213,9 +213,7 @@ func (o *explainOptions) options(env *Env) (explain.Options, error) {
 	out := explain.Options{Theme: o.theme(env), Payload: o.payload(env), Terse: o.Terse, Quiet: o.Quiet, All: o.All,
 		Offset: o.Offset, Position: o.Position, Entry: o.Entry, From: o.From, To: o.To, MaxBatchBytes: o.MaxBatchBytes}
 	out.Width = env.TableWidth
-	if o.Format == "json" {
-		out.Output = explain.JSON
-	}
+	out.Output = map[string]explain.Output{"text": explain.Text, "json": explain.JSON, "table": explain.Table}[o.Format]
 	if o.Timestamp == "" {
 		return out, nil
 	}

@@ -22,6 +22,7 @@ type Output uint8
 const (
 	Text Output = iota
 	JSON
+	Table
 )
 
 // Options choose what is shown, and how.
@@ -103,20 +104,25 @@ func (e *explainer) segmented() bool {
 
 func (e *explainer) run(out io.Writer) error {
 	lines := &lineWriter{out: out}
-	if e.opts.Output == JSON {
+	flush := func() error { return nil }
+	switch e.opts.Output {
+	case JSON:
 		sink := &jsonSink{out: lines, file: e.file.Rel, payload: e.opts.Payload, terse: e.opts.Terse}
 		if dir, ok := e.file.Dir(); ok {
 			sink.topic, sink.partition = dir.Topic, dir.String()
 		}
 		e.sink = sink
-	} else {
+	case Table:
+		sink := newTableSink(out, e.opts, int64(len(e.data)))
+		e.sink, flush = sink, sink.table.Flush
+	default:
 		e.sink = newTextSink(lines, e.opts, int64(len(e.data)))
 	}
 	if e.opts.Quiet {
 		e.sink = &quietSink{sink: e.sink}
 	}
 	err := e.show()
-	if flushErr := lines.flush(); flushErr != nil {
+	if flushErr := errors.Join(flush(), lines.flush()); flushErr != nil {
 		return flushErr
 	}
 	return errors.Join(err, e.tooBig)

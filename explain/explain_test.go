@@ -268,7 +268,7 @@ func TestRedactedLeaksNothing(t *testing.T) {
 		files[fmt.Sprint("flip ", i)] = broken
 	}
 	for name, data := range files {
-		for _, output := range []Output{Text, JSON} {
+		for _, output := range []Output{Text, JSON, Table} {
 			for _, dir := range []string{"orders-0", "__consumer_offsets-0", "__cluster_metadata-0", "__transaction_state-3"} {
 				text, notes, err := runFile(t, dir+"/00000000000000000000.log", data, Options{Output: output, All: true,
 					Payload: render.PayloadRedacted})
@@ -301,7 +301,7 @@ func TestNoControlCharacters(t *testing.T) {
 		"cleaner-offset-checkpoint": []byte("0\n1\n" + nasty + " 0 1\n"), "x-0/quorum-state": []byte(`{"` + nasty)}
 	for name, data := range files {
 		for _, p := range []render.Payload{render.PayloadDefault, render.PayloadRaw, render.PayloadUTF8} {
-			for _, output := range []Output{Text, JSON} {
+			for _, output := range []Output{Text, JSON, Table} {
 				text, notes, err := runFile(t, name, data, Options{Output: output, All: true, Payload: p})
 				if err != nil {
 					t.Fatal(err)

@@ -100,11 +100,7 @@ func (s *textSink) write(line []byte) error {
 func (s *textSink) field(f *field) error {
 	nodes, leaf := split(f)
 	dst := s.branches(s.buf[:0], nodes)
-	pos := strconv.FormatInt(f.Start, 10)
-	if f.Plain {
-		pos = "z+" + pos
-	}
-	text := cut(f.text)
+	pos, text := position(f), cut(f.text)
 	if f.good {
 		text += "  " + s.theme.Good("✔")
 	}
@@ -135,6 +131,14 @@ func (s *textSink) field(f *field) error {
 		dst = append(append(append(dst, strings.Repeat(" ", s.pos+4)...), line...), '\n')
 	}
 	return s.write(dst)
+}
+
+// position is where a field begins, in the file or in the decompressed records.
+func position(f *field) string {
+	if f.Plain {
+		return "z+" + strconv.FormatInt(f.Start, 10)
+	}
+	return strconv.FormatInt(f.Start, 10)
 }
 
 // words are the lines of what is wrong with a field and what it means.

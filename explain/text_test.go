@@ -102,7 +102,7 @@ func TestUnknownCodec(t *testing.T) {
 func TestRedactedDamage(t *testing.T) {
 	data := fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{Value: []byte("v")}}})
 	data = append(data, strings.Repeat("RBAG", 20)...)
-	for _, output := range []Output{Text, JSON} {
+	for _, output := range []Output{Text, JSON, Table} {
 		text, _, err := runFile(t, "x-0/00000000000000000000.log", data, Options{All: true, Output: output,
 			Payload: render.PayloadRedacted})
 		if err != nil || strings.Contains(text, "13800738") || !strings.Contains(text, "truncated") {
