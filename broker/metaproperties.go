@@ -99,7 +99,9 @@ func leadsBack(link string) bool {
 // unreadable is what a meta.properties that cannot be read does: the directory is not used, unless it is that of the
 // metadata log, or there is no other.
 func (b *Start) unreadable(d *DirStart, file, text string, others bool) {
-	if !others || d.hasMetadata() {
+	s := b.opts.Server
+	named := s != nil && s.MetadataDir != "" && logdir.SamePlace(s.MetadataDir, d.Dir.Path)
+	if !others || d.hasMetadata() || named {
 		b.stop(file, text)
 		return
 	}

@@ -545,6 +545,9 @@ func (b *Start) unstable(all []*PartitionStart) {
 					"directory is offline by the time that it is loaded")
 			case d.Early:
 				b.stop(p.Partition.Display, "it cannot be set aside, since its log directory is offline by then: "+p.Stray)
+			case p.Stray != "":
+				d.offline(p.Partition.Display, "it is to be set aside; if it is loaded after the directory went offline, the "+
+					"broker does not start")
 			case p.Unstable:
 				d.offline(p.Partition.Display, "a transaction is open in it or ended after its newest snapshot; if it "+
 					"is loaded after the directory went offline, the broker does not start")

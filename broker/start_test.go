@@ -600,6 +600,18 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
+// The log directory that server.properties names for the metadata log has to be usable, be there such a log or not.
+func TestMetadataDirIsNeeded(t *testing.T) {
+	root := fixture.Dir(t, "4.4.0/logdirs/clean")
+	dirs := []string{filepath.Join(root, "data1"), filepath.Join(root, "data2"), filepath.Join(root, "meta")}
+	remove(t, root, "meta/__cluster_metadata-0")
+	write(t, root, "meta/meta.properties", "version=7\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n")
+	config := "node.id=1\nlog.dirs=" + dirs[0] + "," + dirs[1] + "\nmetadata.log.dir=" + dirs[2]
+	if start, _ := predictWith(t, config, dirs...); !start.StopsAt(filepath.Join(dirs[2], "meta.properties")) {
+		t.Errorf("%v", start.Stops)
+	}
+}
+
 // TestMadeElsewhere: a real broker that had not recorded that it stopped made logs anew of partitions whose log
 // directory was offline, all but the first that it came to.
 func TestMadeElsewhere(t *testing.T) {
