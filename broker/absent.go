@@ -123,8 +123,7 @@ func (b *Start) judgeCopies(gone []Absent) {
 		}
 	}
 	for i := range gone {
-		if a := &gone[i]; a.Fate == Emptied && a.Dir != nil && a.Dir.hasLogs() &&
-			2*emptied[a.Dir] > b.placed(a.Dir) {
+		if a := &gone[i]; a.Fate == Emptied && a.Dir != nil && a.Dir.hasLogs() && 2*emptied[a.Dir] > b.placed(a.Dir) {
 			a.Fate = Uncopied
 		}
 	}
@@ -313,7 +312,6 @@ func (b *Start) placedIn(p *logdir.Partition) bool {
 	at := slices.Index(placed.Replicas, *b.node)
 	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool {
 		return d.Dir == p.Parent && !d.isOffline() && d.State.Meta.HasDirectoryID && at >= 0 &&
-			at < len(placed.Directories) &&
-			placed.Directories[at] == d.State.Meta.DirectoryID
+			at < len(placed.Directories) && placed.Directories[at] == d.State.Meta.DirectoryID
 	})
 }

@@ -69,8 +69,7 @@ func (b *brokerDirs) takes(dir *logdir.LogDir, m *format.MetaProperties, owner *
 func (b *brokerDirs) lacksMetadata(dir *logdir.LogDir) bool {
 	return !b.folder && slices.Equal(dir.Subdirs, []string{state.MetadataDir}) &&
 		!slices.ContainsFunc(b.dirs, func(d *logdir.LogDir) bool {
-			return !d.Listed || slices.Contains(d.Subdirs,
-				state.MetadataDir)
+			return !d.Listed || slices.Contains(d.Subdirs, state.MetadataDir)
 		})
 }
 

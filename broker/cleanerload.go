@@ -186,8 +186,7 @@ func openForCleaner(p *logdir.Partition, opts *LoadOptions) (l *loader, splits b
 // onDisk reports whether all logs are whole files that are there.
 func (l *loader) onDisk() bool {
 	return len(l.segments) > 0 && !slices.ContainsFunc(l.segments, func(s *segment) bool {
-		return s.log.src == nil ||
-			s.log.from != 0
+		return s.log.src == nil || s.log.from != 0
 	})
 }
 

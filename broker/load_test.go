@@ -52,8 +52,7 @@ func recoveryRuns(t *testing.T) []run {
 		}
 		r := run{files: map[string]string{}}
 		if _, err := fmt.Sscanf(line, "run %s %s %d %d %d %s %s %s %s", &r.scenario, &r.shutdown, &r.recoveryPoint,
-			&r.logStart, &r.interval,
-			&r.outcome, &r.logStartAfter, &r.logEndAfter, &r.segments); err != nil {
+			&r.logStart, &r.interval, &r.outcome, &r.logStartAfter, &r.logEndAfter, &r.segments); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		runs = append(runs, r)

@@ -289,8 +289,7 @@ func (l *loader) retry(step func() error) error {
 			return err
 		}
 		if split[over.seg.base] {
-			return stops(over.seg.log.name, "%w; a broker splits the segment again and again, and never starts",
-				over.err)
+			return stops(over.seg.log.name, "%w; a broker splits the segment again and again, and never starts", over.err)
 		}
 		split[over.seg.base] = true
 		if err := l.split(over); err != nil {

@@ -71,8 +71,7 @@ func (l *loader) measure(out *Loaded) error {
 		out.Lost.Ranges = append(out.Lost.Ranges, lost...)
 	}
 	slices.SortFunc(out.Lost.Ranges, func(a, b LostRange) int {
-		return cmp.Or(cmp.Compare(a.First, b.First),
-			cmp.Compare(a.Last, b.Last))
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last))
 	})
 	return nil
 }

@@ -201,7 +201,6 @@ func (d *DirStart) Bare() bool {
 // holds reports whether a directory is among those that were given.
 func (b *Start) holds(name string) bool {
 	return slices.ContainsFunc(b.Dirs, func(d *DirStart) bool {
-		return d.Dir.Listed && logdir.SamePlace(name,
-			d.Dir.Path)
+		return d.Dir.Listed && logdir.SamePlace(name, d.Dir.Path)
 	})
 }

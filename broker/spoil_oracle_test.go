@@ -73,8 +73,7 @@ func (s *spoiler) name() {
 		s.does("cp", p, to)
 		_ = os.CopyFS(filepath.Join(s.root, to), os.DirFS(filepath.Join(s.root, p)))
 	default:
-		odd := filepath.Join(dir, one(s, "lost+found", "a-1-2", "x-", "-0", "a-0."+uuid+"-future", "prices-00",
-			"prices-7",
+		odd := filepath.Join(dir, one(s, "lost+found", "a-1-2", "x-", "-0", "a-0."+uuid+"-future", "prices-00", "prices-7",
 			"remote-log-index-cache", "a-0."+uuid+"-delete", ".kafka_cleanshutdown.tmp", "__cluster_metadata-7"))
 		s.does("mkdir", odd)
 		_ = os.Mkdir(filepath.Join(s.root, odd), 0o755)
@@ -116,8 +115,7 @@ func (s *spoiler) smallFile() {
 		return
 	}
 	s.put(p+"/leader-epoch-checkpoint", "", "0\n0\n", "0\n2\n0 0\n3 50\n", "0\n3\n5 0\n2 40\n7 90\n", "0\n1\n0 x\n",
-		"1\n0\n",
-		"0\n9\n0 0\n", "0\n2\n0 10\n1 100000\n")
+		"1\n0\n", "0\n9\n0 0\n", "0\n2\n0 10\n1 100000\n")
 }
 
 func (s *spoiler) checkpoint() {
@@ -138,8 +136,7 @@ func (s *spoiler) metadata() {
 	case 1:
 		snapshot, _ := os.ReadFile(filepath.Join(s.root, first))
 		s.put(dir+one(s, "00000000000000000120-0000000001.checkpoint", "00000000000000000999-0000000009.checkpoint",
-			"00000000000000000050-0000000001.checkpoint.part", "9-1.checkpoint", filepath.Base(first)),
-			string(snapshot), "",
+			"00000000000000000050-0000000001.checkpoint.part", "9-1.checkpoint", filepath.Base(first)), string(snapshot), "",
 			"too short", string(snapshot[:len(snapshot)/2]))
 	case 2:
 		s.does("rm", dir)

@@ -119,17 +119,13 @@ var whatKeeps = []struct {
 	{"an empty meta.properties", func(t *testing.T, root string) { write(t, root, "data2/meta.properties", "") },
 		"data2/meta.properties: it has no node.id"},
 	{"NUL bytes", func(t *testing.T, root string) {
-		write(t, root, "data2/meta.properties", strings.Repeat("\x00",
-			120))
-	},
-		"data2/meta.properties: it has no node.id"},
+		write(t, root, "data2/meta.properties", strings.Repeat("\x00", 120))
+	}, "data2/meta.properties: it has no node.id"},
 	{"no meta.properties", func(t *testing.T, root string) { remove(t, root, "data1/meta.properties") },
 		"data1/meta.properties: there is no such file"},
 	{"no meta.properties of the metadata log", func(t *testing.T, root string) {
-		remove(t, root,
-			"meta/meta.properties")
-	},
-		"meta/meta.properties: there is no such file"},
+		remove(t, root, "meta/meta.properties")
+	}, "meta/meta.properties: there is no such file"},
 	{"a directory id twice", func(t *testing.T, root string) {
 		write(t, root, "data2/meta.properties", "version=1\nnode.id=1\ncluster.id=AABjb3JwdXMAAAAAAABxpA\n"+
 			"directory.id=cOfP_cR_hDC40WnKuljcbA\n")
@@ -242,18 +238,14 @@ var whatKeeps = []struct {
 		write(t, root, "meta/__cluster_metadata-0", "x")
 	}, "meta/__cluster_metadata-0: the directory of the metadata log is a file"},
 	{"garbage for a bootstrap.checkpoint", func(t *testing.T, root string) {
-		write(t, root, "meta/bootstrap.checkpoint",
-			"x")
-	},
-		"it has no record of the metadata.version"},
+		write(t, root, "meta/bootstrap.checkpoint", "x")
+	}, "it has no record of the metadata.version"},
 	{"garbage for a bootstrap.checkpoint away from the metadata log", func(t *testing.T, root string) {
 		write(t, root, "data1/bootstrap.checkpoint", "x")
 	}, ""},
 	{"garbage for a topic id", func(t *testing.T, root string) {
-		write(t, root, "data1/prices-0/partition.metadata",
-			"")
-	},
-		"prices-0/partition.metadata: "},
+		write(t, root, "data1/prices-0/partition.metadata", "")
+	}, "prices-0/partition.metadata: "},
 }
 
 const metadataDir = "meta/__cluster_metadata-0/"
@@ -543,9 +535,8 @@ func testNoMetadata(t *testing.T, root string) {
 			true, false},
 		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1\nmetadata.log.dir=/elsewhere", 0,
 			false, true},
-		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1,2@h:1\nmetadata.log.dir=" + dirs[2],
-			0, false,
-			true},
+		{config + "process.roles=broker,controller\ncontroller.quorum.voters=1@h:1,2@h:1\nmetadata.log.dir=" + dirs[2], 0,
+			false, true},
 		{config + "process.roles=broker,controller\ncontroller.quorum.bootstrap.servers=h:1\nmetadata.log.dir=" + dirs[2], 0,
 			false, true},
 		{config + "process.roles=broker\nmetadata.log.dir=" + dirs[2], 0, false, true},

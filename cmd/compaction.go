@@ -209,8 +209,7 @@ func (w *compactionWriter) add(res compaction.Result) {
 func (w *compactionWriter) finish(set *logdir.Set, nowMs int64) error {
 	if w.unknown > 0 && !w.o.Quiet {
 		w.env.notef("%s passed over: the cleanup.policy is not known; give the metadata's log directory too, "+
-			"--topic-config, or name them",
-			render.Plural(w.unknown, "partition was", "partitions were"))
+			"--topic-config, or name them", render.Plural(w.unknown, "partition was", "partitions were"))
 	}
 	if len(w.reports) == 0 {
 		return errors.Join(w.incomplete, fmt.Errorf("there is no compacted partition: %w", logdir.ErrNothing))

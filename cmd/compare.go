@@ -162,18 +162,17 @@ func runFingerprint(ctx context.Context, env *Env, o *compareOptions, args []str
 	var buf []byte
 	partitions, ranges, damaged := int64(0), int64(0), int64(0)
 	notRead, err := compare.FingerprintAll(ctx, set, compare.Options{Jobs: o.Jobs, MaxBatchBytes: o.MaxBatchBytes,
-		Progress: bar.Add},
-		func(f *compare.Fingerprint, first bool) error {
-			if ranges++; first {
-				partitions++
-			}
-			if f.Damaged {
-				damaged++
-			}
-			buf = f.AppendJSON(buf[:0])
-			_, err := env.Stdout.Write(buf)
-			return err
-		})
+		Progress: bar.Add}, func(f *compare.Fingerprint, first bool) error {
+		if ranges++; first {
+			partitions++
+		}
+		if f.Damaged {
+			damaged++
+		}
+		buf = f.AppendJSON(buf[:0])
+		_, err := env.Stdout.Write(buf)
+		return err
+	})
 	bar.Clear()
 	for _, e := range notRead {
 		incomplete = errors.Join(incomplete, env.report([]logdir.Problem{{Err: e}}))
@@ -182,9 +181,8 @@ func runFingerprint(ctx context.Context, env *Env, o *compareOptions, args []str
 		return errors.Join(err, incomplete)
 	}
 	if !o.Quiet || damaged > 0 {
-		env.notef("%s of %s; %s damaged", render.Plural(ranges, "fingerprint", "fingerprints"), render.Plural(partitions,
-			"partition", "partitions"),
-			render.Plural(damaged, "range is", "ranges are"))
+		env.notef("%s of %s; %s damaged", render.Plural(ranges, "fingerprint", "fingerprints"),
+			render.Plural(partitions, "partition", "partitions"), render.Plural(damaged, "range is", "ranges are"))
 	}
 	return result(damaged > 0, incomplete)
 }

@@ -120,8 +120,7 @@ func runExplain(ctx context.Context, env *Env, o *explainOptions, arg string) er
 			return usageErrorf("%s is the code of a finding, which is explained as text; for a file of that name give ./%s", arg,
 				arg)
 		}
-		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg),
-			render.Reflow(text, env.TableWidth))
+		fmt.Fprintf(env.Stdout, "%s\n\n%s", o.theme(env).Strong(arg), render.Reflow(text, env.TableWidth))
 		return nil
 	}
 	f, err := openFile(env, arg, o.BaseOffset)

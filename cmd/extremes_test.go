@@ -19,8 +19,7 @@ import (
 
 // extremes are values at which arithmetic goes wrong, and those that are often taken for "none".
 var extremes = []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt32, -2, -1, 0, 1, math.MaxInt16, math.MaxInt32,
-	math.MaxInt32 + 1, math.MaxUint32,
-	1 << 40, math.MaxInt64 - 1, math.MaxInt64}
+	math.MaxInt32 + 1, math.MaxUint32, 1 << 40, math.MaxInt64 - 1, math.MaxInt64}
 
 // batchFields are the fields of a batch of magic 2 by position and width in bytes, but for length, magic and checksum.
 var batchFields = [][2]int{{0, 8}, {12, 4}, {21, 2}, {23, 4}, {27, 8}, {35, 8}, {43, 8}, {51, 2}, {53, 4}, {57, 4}}

@@ -91,9 +91,8 @@ func TestHostileNamesAndPayloads(t *testing.T) {
 	segment := filepath.Join(dir, "plain-0", format.SegmentFileName(0, format.KindLog))
 	var runs [][]string
 	for _, verb := range [][]string{{"dump", "--records"}, {"dump"}, {"verify"}, {"lookup", "--offset", "0"},
-		{"lookup", "--offset", "0", "--records"},
-		{"lookup", "--sweep"}, {"density"}, {"retention"}, {"retention", "--plan"}, {"ls"}, {"ls", "--stats"}, {"groups"},
-		{"metadata"}, {"compaction"}} {
+		{"lookup", "--offset", "0", "--records"}, {"lookup", "--sweep"}, {"density"}, {"retention"},
+		{"retention", "--plan"}, {"ls"}, {"ls", "--stats"}, {"groups"}, {"metadata"}, {"compaction"}} {
 		for _, form := range []string{"text", "table", "json"} {
 			runs = append(runs, append(append([]string{}, verb...), "-o", form, dir))
 		}

@@ -344,8 +344,7 @@ func (m *metadataRun) checkSnapshots() error {
 		m.incomplete = errors.Join(m.incomplete, fmt.Errorf("no snapshot could be checked: %w", logdir.ErrNothing))
 	}
 	wrong := slices.ContainsFunc(all, func(c metadata.Check) bool {
-		return c.Result == "differs" ||
-			c.Result == "damaged"
+		return c.Result == "differs" || c.Result == "damaged"
 	})
 	return result(wrong, m.incomplete)
 }

@@ -67,8 +67,7 @@ func (r *byteRate) Type() string { return "RATE" }
 
 // Set takes 200MB/s, 1GiB/s, 150M.
 func (r *byteRate) Set(text string) error {
-	if err := (&byteSize{r.target}).Set(strings.TrimSuffix(strings.TrimSpace(text), "/s")); err != nil ||
-		*r.target <= 0 {
+	if err := (&byteSize{r.target}).Set(strings.TrimSuffix(strings.TrimSpace(text), "/s")); err != nil || *r.target <= 0 {
 		return fmt.Errorf("%q is no rate; write 200MB/s", text)
 	}
 	return nil

@@ -223,8 +223,7 @@ func (w *txnWriter) finish() error {
 	for partition, lost := range w.judge.Coordinators.Lost {
 		w.unsure = true
 		w.env.notef("__transaction_state-%d: offsets %s are lost; what coordinators know is marked unsure where they may "+
-			"have changed it",
-			partition, state.LostText(lost[:min(10, len(lost))]))
+			"have changed it", partition, state.LostText(lost[:min(10, len(lost))]))
 	}
 	if n := w.judge.Coordinators.Newer; n > 0 {
 		w.env.notef("%s of a newer Kafka in __transaction_state: nothing is called hanging", render.Plural(int64(n), "record",

@@ -85,8 +85,7 @@ func TestRecordsWithoutKeysAreSaidToBeLost(t *testing.T) {
 		t.Errorf("%+v, %d kept", removed, r.Round.RecordsKept)
 	}
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
-		return strings.Contains(w,
-			"1 record without a key will be lost")
+		return strings.Contains(w, "1 record without a key will be lost")
 	}) {
 		t.Errorf("%q", r.Warnings)
 	}

@@ -152,10 +152,9 @@ func (r *Report) roundSentences() []string {
 		about = "about "
 	}
 	out := []string{fmt.Sprintf("One round keeps %s of %s and %s%s of %s, and cleans up to offset %d: %s in the dirty "+
-		"part, %s of the %s that the "+
-		"offset map may have.", render.Count(round.RecordsKept), render.Plural(all, "record", "records"), about,
-		render.Bytes(round.BytesKept),
-		render.Bytes(round.BytesRead), round.EndOffset, render.Plural(round.Keys, "unique key", "unique keys"),
+		"part, %s of the %s that the offset map may have.", render.Count(round.RecordsKept),
+		render.Plural(all, "record", "records"), about, render.Bytes(round.BytesKept), render.Bytes(round.BytesRead),
+		round.EndOffset, render.Plural(round.Keys, "unique key", "unique keys"),
 		render.Bytes(round.Keys*broker.OffsetMapEntry), render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry))}
 	if round.EmptyBatches > 0 {
 		out = append(out, fmt.Sprintf("%s without records: for the state of producers, or for the last offset.",
@@ -238,10 +237,8 @@ func (r *Report) header() []string {
 	if s.MaxLagMs.Source != state.FromDefault {
 		parts = append(parts, duration("max.compaction.lag.ms", s.MaxLagMs))
 	}
-	return append(parts,
-		"segment.bytes "+render.Bytes(s.SegmentBytes.Int())+" ("+s.SegmentBytes.Origin()+")",
-		fmt.Sprintf("high watermark %d (%s)", r.Log.HighWatermark, r.WatermarkSource),
-		"now "+render.Minute(r.now)+" UTC")
+	return append(parts, "segment.bytes "+render.Bytes(s.SegmentBytes.Int())+" ("+s.SegmentBytes.Origin()+")",
+		fmt.Sprintf("high watermark %d (%s)", r.Log.HighWatermark, r.WatermarkSource), "now "+render.Minute(r.now)+" UTC")
 }
 
 func duration(key string, s state.Setting) string {
@@ -288,11 +285,9 @@ func (r *Report) summaryCells(theme render.Theme) []string {
 // Columns are those of the table form.
 func Columns() []render.Column {
 	return []render.Column{{Name: "place", Right: true}, {Name: "partition"}, {Name: "cleaned to", Right: true},
-		{Name: "first dirty", Right: true},
-		{Name: "uncleanable", Right: true}, {Name: "limit"}, {Name: "clean bytes", Right: true},
-		{Name: "cleanable bytes", Right: true},
-		{Name: "ratio", Right: true}, {Name: "now"}, {Name: "clean at"}, {Name: "records", Right: true},
-		{Name: "kept", Right: true},
+		{Name: "first dirty", Right: true}, {Name: "uncleanable", Right: true}, {Name: "limit"},
+		{Name: "clean bytes", Right: true}, {Name: "cleanable bytes", Right: true}, {Name: "ratio", Right: true},
+		{Name: "now"}, {Name: "clean at"}, {Name: "records", Right: true}, {Name: "kept", Right: true},
 		{Name: "bytes kept", Right: true}, {Name: "why"}}
 }
 

@@ -52,10 +52,9 @@ func (r *Report) warnOfRound() {
 	}
 	if round.MapFull {
 		r.warnf("The offset map is full: %s of memory hold %s keys, and there are more. This round ends at offset %d, and "+
-			"more must follow; "+
-			"log.cleaner.dedupe.buffer.size is %s for %s.", render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry),
-			render.Count(r.model.MapKeys()),
-			round.EndOffset, render.Bytes(r.model.DedupeBytes), render.Plural(r.model.Threads, "thread", "threads"))
+			"more must follow; log.cleaner.dedupe.buffer.size is %s for %s.",
+			render.Bytes(r.model.MapSlots()*broker.OffsetMapEntry), render.Count(r.model.MapKeys()), round.EndOffset,
+			render.Bytes(r.model.DedupeBytes), render.Plural(r.model.Threads, "thread", "threads"))
 	}
 	switch stop := round.Stops; {
 	case stop == nil:
@@ -123,9 +122,8 @@ func (r *Report) warnOfDelay() {
 	}
 	r.warnf("By its records' times the log has been dirty enough since %s; %s and %s later %s. Its thread is dead "+
 		"(log-cleaner.log says why; time-since-last-run-ms grows), it was off (log.cleaner.enable), it has given up on "+
-		"this partition, or it is busy with others.",
-		render.Minute(sinceMs), render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late),
-		came)
+		"this partition, or it is busy with others.", render.Minute(sinceMs),
+		render.Plural(int64(closed), "closed segment", "closed segments"), render.Duration(late), came)
 }
 
 // filthySince is when the ratio first went above its limit, by the first timestamp of the segment after the one that

@@ -277,8 +277,7 @@ func compacted(records []rec, below int64) []rec {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(records), func(r rec) bool {
-		return r.offset < below &&
-			last[r.key] != r.offset
+		return r.offset < below && last[r.key] != r.offset
 	})
 }
 

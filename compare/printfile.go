@@ -269,8 +269,7 @@ func printPair(ctx context.Context, name string, a, b *Prints, detail bool) *Com
 
 // batchAt is the batch that has an offset, nil if there is none.
 func batchAt(ctx context.Context, p *logdir.Partition, offset int64) (found *Batch, err error) {
-	i, ok := slices.BinarySearchFunc(p.Segments, offset, func(s *logdir.Segment,
-		o int64) int {
+	i, ok := slices.BinarySearchFunc(p.Segments, offset, func(s *logdir.Segment, o int64) int {
 		return int(min(1, max(-1, s.Base-o)))
 	})
 	if !ok {

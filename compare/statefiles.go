@@ -90,6 +90,5 @@ func readable(err error) string {
 
 func producerText(e format.ProducerEntry) string {
 	return fmt.Sprintf("epoch %d, last sequence %d at offset %d, transaction since %d", e.ProducerEpoch, e.LastSequence,
-		e.LastOffset,
-		e.CurrentTxnFirstOffset)
+		e.LastOffset, e.CurrentTxnFirstOffset)
 }

@@ -171,9 +171,8 @@ func (c *Comparison) appendLogs(dst []byte, theme render.Theme) []byte {
 		if b == nil {
 			continue
 		}
-		batches.Row([]string{"a", "b"}[i], fmt.Sprintf("segment %d @%d", b.Segment, b.Pos), fmt.Sprintf("%d–%d", b.BaseOffset,
-			b.LastOffset),
-			epochText(b), timeText(b), producerOf(b))
+		batches.Row([]string{"a", "b"}[i], fmt.Sprintf("segment %d @%d", b.Segment, b.Pos),
+			fmt.Sprintf("%d–%d", b.BaseOffset, b.LastOffset), epochText(b), timeText(b), producerOf(b))
 	}
 	return batches.Append(dst, indent)
 }
@@ -265,8 +264,7 @@ func (c *Comparison) truncationSentence(t *Truncation) string {
 			"noticed.", t.follower(), leader)
 	}
 	return fmt.Sprintf("By the leader epochs %s as a follower of %s would cut its log at offset %d and fetch the rest; "+
-		"it would lose %s.",
-		t.follower(), leader, t.Offset, offsets(follower.End-t.Offset))
+		"it would lose %s.", t.follower(), leader, t.Offset, offsets(follower.End-t.Offset))
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -276,10 +274,9 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // Columns are those of -o table.
 func Columns() []render.Column {
 	return []render.Column{{Name: "partition"}, {Name: "result"}, {Name: "a from", Right: true},
-		{Name: "a to", Right: true},
-		{Name: "a records", Right: true}, {Name: "b from", Right: true}, {Name: "b to", Right: true},
-		{Name: "b records", Right: true},
-		{Name: "same", Right: true}, {Name: "differ", Right: true}, {Name: "at", Right: true}}
+		{Name: "a to", Right: true}, {Name: "a records", Right: true}, {Name: "b from", Right: true},
+		{Name: "b to", Right: true}, {Name: "b records", Right: true}, {Name: "same", Right: true},
+		{Name: "differ", Right: true}, {Name: "at", Right: true}}
 }
 
 // Row is the line of -o table.
@@ -337,8 +334,7 @@ func (s *Summary) Text() string {
 	}
 	var parts []string
 	for _, r := range slices.SortedFunc(maps.Keys(s.Counts), func(x, y Result) int {
-		return cmp.Compare(order[x],
-			order[y])
+		return cmp.Compare(order[x], order[y])
 	}) {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Counts[r], titles[r]))
 	}

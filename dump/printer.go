@@ -309,9 +309,8 @@ func (t *tablePrinter) batch(dst []byte, b *format.Batch, _ uint32, valid bool) 
 		crc = t.opts.Theme.Bad("WRONG")
 	}
 	t.d.row("batch", batchColumns, render.Escaped(t.f.Rel), decimal(b.Pos), decimal(b.Size()), decimal(int64(b.Magic)),
-		decimal(b.BaseOffset), decimal(b.LastOffset),
-		absent(int64(b.Count)), absent(int64(b.LeaderEpoch)), b.Codec().String(), instant(b.MaxTimestamp), producer(b),
-		absent(int64(b.BaseSequence)), flags(b), crc)
+		decimal(b.BaseOffset), decimal(b.LastOffset), absent(int64(b.Count)), absent(int64(b.LeaderEpoch)),
+		b.Codec().String(), instant(b.MaxTimestamp), producer(b), absent(int64(b.BaseSequence)), flags(b), crc)
 	return dst
 }
 

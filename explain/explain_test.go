@@ -360,9 +360,8 @@ func TestPage(t *testing.T) {
 // TestPageOfAnEmptyFile: there is a page, and it says so.
 func TestPageOfAnEmptyFile(t *testing.T) {
 	for _, name := range []string{"x-0/00000000000000000000.log", "x-0/00000000000000000000.index",
-		"x-0/00000000000000000000.timeindex",
-		"x-0/00000000000000000000.txnindex", "x-0/00000000000000000007.snapshot", "x-0/leader-epoch-checkpoint",
-		"meta.properties"} {
+		"x-0/00000000000000000000.timeindex", "x-0/00000000000000000000.txnindex", "x-0/00000000000000000007.snapshot",
+		"x-0/leader-epoch-checkpoint", "meta.properties"} {
 		page, err := Page(context.Background(), fileAlone(t, name, nil), Options{MaxBatchBytes: 1 << 20})
 		if err != nil || !strings.Contains(string(page), "no byte to explain") || !strings.HasSuffix(string(page),
 			"</html>\n") {
@@ -389,8 +388,7 @@ func FuzzExplain(f *testing.F) {
 	names := []string{"__consumer_offsets-0/00000000000000000000.log", "__transaction_state-0/00000000000000000000.log",
 		"__share_group_state-0/00000000000000000000.log", "__remote_log_metadata-0/00000000000000000000.log",
 		"x-0/00000000000000000000-0000000000.checkpoint", "x-0/00000000000000000000.snapshot",
-		"x-0/00000000000000000000.timeindex",
-		"x-0/leader-epoch-checkpoint", "meta.properties"}
+		"x-0/00000000000000000000.timeindex", "x-0/leader-epoch-checkpoint", "meta.properties"}
 	for _, name := range fixture.Files(f, "") {
 		if data := fixture.Data(f, name); len(data) > 0 && len(data) < 1000 {
 			f.Add(uint8(len(data)), data)

@@ -267,8 +267,7 @@ func (s *htmlSink) branches(nodes []string) {
 	}
 	for i := same; i < len(nodes); i++ {
 		fmt.Fprintf(s.out, "<tr class=\"node\"><td></td><td></td><td></td><th scope=\"row\" "+
-			"style=\"padding-left:%dem\">%s</th><td></td><td></td></tr>\n",
-			i, text(nodes[i]))
+			"style=\"padding-left:%dem\">%s</th><td></td><td></td></tr>\n", i, text(nodes[i]))
 	}
 	s.nodes = nodes
 }
@@ -308,8 +307,7 @@ func (e *explainer) drawMap(out *bytes.Buffer) {
 		"first to its last byte\">\n", width)
 	for _, b := range e.boxes() {
 		rect := fmt.Sprintf("<rect class=\"%s\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\"><title>%s</title></rect>",
-			b.class, x(b.start), top,
-			max(x(b.end)-x(b.start), .4), height, text(b.label))
+			b.class, x(b.start), top, max(x(b.end)-x(b.start), .4), height, text(b.label))
 		if b.linked {
 			rect = fmt.Sprintf("<a href=\"#%s\" aria-label=\"%s\">%s</a>", sectionID(b.start), text(b.label), rect)
 		}

@@ -103,8 +103,7 @@ func (b *PredictedBatch) why(o *SizeOptions) string {
 	limit := render.Count(b.Limit) + ", batch.size"
 	if b.Limit != o.BatchSize {
 		limit = fmt.Sprintf("%s, what the producer reserves for the first record of a batch: %d + %d + %s",
-			render.Count(b.Limit),
-			format.BatchHeaderSize, format.MaxRecordOverhead, render.Count(o.content()))
+			render.Count(b.Limit), format.BatchHeaderSize, format.MaxRecordOverhead, render.Count(o.content()))
 	}
 	if o.Codec != format.CodecNone {
 		return fmt.Sprintf("estimated at %s; with the next record of %s it would be over %s", render.Count(b.Filled),
@@ -121,8 +120,7 @@ func (o *SizeOptions) costs() string {
 		payload += h[0] + max(h[1], 0)
 	}
 	text := fmt.Sprintf("A batch has a header of %d bytes. A record has %s: %s of key, value and headers, %d of "+
-		"lengths and deltas", format.BatchHeaderSize,
-		bytesOf(first), render.Count(payload), first-payload)
+		"lengths and deltas", format.BatchHeaderSize, bytesOf(first), render.Count(payload), first-payload)
 	if o.Codec != format.CodecNone || first <= (o.BatchSize-format.BatchHeaderSize)/65 { // a batch may hold so many
 		later, since := format.RecordSize(64*o.TimestampStepMs, 64, o.content()), "since"
 		if later > first+1 {
@@ -141,8 +139,7 @@ func WriteReplay(out io.Writer, theme render.Theme, name string, r *Replay) erro
 		total = "records of an old format"
 	}
 	dst := []byte(theme.Strong(fmt.Sprintf("%s: %s, %s as stored in %s (%s)", render.Escaped(name), total,
-		bytesOf(r.StoredBytes),
-		render.Plural(r.StoredBatches, "batch", "batches"), codecNames(r.StoredCodecs))))
+		bytesOf(r.StoredBytes), render.Plural(r.StoredBatches, "batch", "batches"), codecNames(r.StoredCodecs))))
 	dst = append(dst, "\nThe same records, sent again by a producer that fills its batches:\n\n"...)
 	codecs := codecsOf(r.Cells)
 	columns := render.NewColumns("rr"+strings.Repeat("r", len(codecs))).Fit(theme, 1)

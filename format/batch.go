@@ -325,9 +325,8 @@ func saneFields(b *Batch) bool {
 }
 
 func saneV2(b *Batch) bool {
-	return b.Attributes&^0x7f == 0 && b.Codec().Known() &&
-		b.LastOffsetDelta >= 0 && b.Count >= 0 && int64(b.Count) <= int64(b.LastOffsetDelta)+1 &&
-		b.ProducerID >= -1 && b.ProducerEpoch >= -1 && b.BaseSequence >= -1
+	return b.Attributes&^0x7f == 0 && b.Codec().Known() && b.LastOffsetDelta >= 0 && b.Count >= 0 &&
+		int64(b.Count) <= int64(b.LastOffsetDelta)+1 && b.ProducerID >= -1 && b.ProducerEpoch >= -1 && b.BaseSequence >= -1
 }
 
 func saneLegacy(b *Batch) bool {

@@ -100,9 +100,8 @@ func (d *describer) producerSnapshot() {
 		n = int(max(0, min(count, int64(d.left()/producerEntrySize))))
 	}
 	d.entries(n, []fieldLayout{{"producerId", TypeInt64, nil}, {"producerEpoch", TypeInt16, nil},
-		{"lastSequence", TypeInt32, nil},
-		{"lastOffset", TypeInt64, nil}, {"offsetDelta", TypeInt32, nil}, {"timestamp", TypeInt64, nil},
-		{"coordinatorEpoch", TypeInt32, nil}, {"currentTxnFirstOffset", TypeInt64, nil}})
+		{"lastSequence", TypeInt32, nil}, {"lastOffset", TypeInt64, nil}, {"offsetDelta", TypeInt32, nil},
+		{"timestamp", TypeInt64, nil}, {"coordinatorEpoch", TypeInt32, nil}, {"currentTxnFirstOffset", TypeInt64, nil}})
 	d.emit("stray", len(d.buf)-d.pos, func(l *Leaf) {
 		l.Role = RoleStray
 		claim(l)

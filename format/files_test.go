@@ -135,8 +135,7 @@ func snapshotLine(e format.ProducerEntry) string {
 		txn = fmt.Sprintf("OptionalLong[%d]", e.CurrentTxnFirstOffset)
 	}
 	line := fmt.Sprintf("producerId: %d producerEpoch: %d coordinatorEpoch: %d currentTxnFirstOffset: %s "+
-		"lastTimestamp: %d",
-		e.ProducerID, e.ProducerEpoch, e.CoordinatorEpoch, txn, e.TimestampMs)
+		"lastTimestamp: %d", e.ProducerID, e.ProducerEpoch, e.CoordinatorEpoch, txn, e.TimestampMs)
 	if e.HasBatch() {
 		line += fmt.Sprintf(" firstSequence: %d lastSequence: %d lastOffset: %d offsetDelta: %d timestamp: %d",
 			e.FirstSequence(), e.LastSequence, e.LastOffset, e.OffsetDelta, e.TimestampMs)

@@ -66,9 +66,8 @@ var quorumStateContent = Content{describe: (*describer).quorumState, Row: "prope
 		if err != nil {
 			return err
 		}
-		values := []Value{number("dataVersion", "data_version", q.DataVersion),
-			number("leaderId", "leader_id", q.LeaderID), number("leaderEpoch", "leader_epoch", q.LeaderEpoch),
-			number("votedId", "voted_id", q.VotedID)}
+		values := []Value{number("dataVersion", "data_version", q.DataVersion), number("leaderId", "leader_id", q.LeaderID),
+			number("leaderEpoch", "leader_epoch", q.LeaderEpoch), number("votedId", "voted_id", q.VotedID)}
 		if q.DataVersion > 0 {
 			return row(append(values, text("votedDirectoryId", "voted_directory_id", q.VotedDirectoryID.String())))
 		}

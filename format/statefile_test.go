@@ -37,8 +37,7 @@ func javaText(s string) string {
 func javaMap(m map[string]string) string {
 	var pairs []string
 	for _, k := range slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return strings.Compare(javaText(a),
-			javaText(b))
+		return strings.Compare(javaText(a), javaText(b))
 	}) {
 		pairs = append(pairs, javaText(k)+"="+m[k])
 	}

@@ -166,8 +166,7 @@ func Find(set *logdir.Set, gentle *logdir.Gentle) *Inputs {
 			continue
 		}
 		in.Problems = append(in.Problems, logdir.Problem{Display: o.Arg,
-			Err: fmt.Errorf("%s: it is in no partition of %s; name one, or a log directory",
-				o.Arg, format.OffsetsTopic)})
+			Err: fmt.Errorf("%s: it is in no partition of %s; name one, or a log directory", o.Arg, format.OffsetsTopic)})
 	}
 	for _, p := range partitions {
 		switch {

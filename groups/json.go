@@ -175,12 +175,11 @@ func (r *Report) Rows(theme render.Theme) [][]string {
 			if l.CommitMs >= 0 {
 				committed = render.Instant(l.CommitMs)
 			}
-			rows = append(rows, append(append([]string{}, start...), render.Escaped(l.topicTitle()),
-				strconv.Itoa(int(l.Partition)),
-				number(l.Offset, l.HasOffset()), number(l.Log.Start, l.HasLog), number(l.Log.End, l.HasLog), number(lag, known),
-				l.remark(theme),
-				number(int64(l.LeaderEpoch), l.LeaderEpoch >= 0), committed, expires, l.Source, number(l.Record.Offset, true),
-				unsureText(l.Unsure, theme)))
+			rows = append(rows,
+				append(append([]string{}, start...), render.Escaped(l.topicTitle()), strconv.Itoa(int(l.Partition)),
+					number(l.Offset, l.HasOffset()), number(l.Log.Start, l.HasLog), number(l.Log.End, l.HasLog), number(lag, known),
+					l.remark(theme), number(int64(l.LeaderEpoch), l.LeaderEpoch >= 0), committed, expires, l.Source,
+					number(l.Record.Offset, true), unsureText(l.Unsure, theme)))
 		}
 	}
 	return rows

@@ -220,9 +220,8 @@ func appendLines(dst []byte, lines []*groupLine, s Style) []byte {
 		if l.CommitMs >= 0 {
 			commitAt = render.Minute(l.CommitMs)
 		}
-		table.Row(render.Escaped(l.group.ID), l.partitionTitle(), committed, start, end, lagText, l.remark(s.Theme), commitAt,
-			expires,
-			"@"+strconv.FormatInt(l.Record.Offset, 10), unsureText(l.Unsure, s.Theme))
+		table.Row(render.Escaped(l.group.ID), l.partitionTitle(), committed, start, end, lagText, l.remark(s.Theme),
+			commitAt, expires, "@"+strconv.FormatInt(l.Record.Offset, 10), unsureText(l.Unsure, s.Theme))
 	}
 	return table.Append(dst, "")
 }

@@ -148,8 +148,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 	w.Close()
 	for name, data := range map[string][]byte{"outside.tar": outside.Bytes(), "cut.tar": plain[:len(plain)/3],
-		"text.tar.gz": packed(t, []byte("no archive"),
-			func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })} {
+		"text.tar.gz": packed(t, []byte("no archive"), func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })} {
 		root := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(root, data, 0o644); err != nil {
 			t.Fatal(err)
@@ -196,8 +195,7 @@ func TestPassedOver(t *testing.T) {
 		"a file in a file": {tar.Header{Name: "t-0/" + log + "/x-0/" + log, Typeflag: tar.TypeReg}, "a directory too"},
 		"a deep one": {tar.Header{Name: strings.Repeat("a/", 5000) + log, Typeflag: tar.TypeReg},
 			"more than 64 directories"},
-		"a sparse one": {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeGNUSparse, Size: 1 << 40},
-			"most of them holes"},
+		"a sparse one": {tar.Header{Name: "t-1/" + log, Typeflag: tar.TypeGNUSparse, Size: 1 << 40}, "most of them holes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer

@@ -190,8 +190,7 @@ func joined(dir, name, longer string) string {
 
 // list makes Files of the entries of a directory, in dump order, and collects the names of its directories.
 // links are the names of links that lead nowhere.
-func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir,
-	links []string) {
+func (o *opener) list(path, display, rel string, entries []fs.DirEntry) (files []*File, dirs []subdir, links []string) {
 	for _, e := range entries {
 		at := filepath.Join(path, e.Name())
 		shown := joined(display, e.Name(), at)

@@ -58,11 +58,10 @@ const (
 // broker is a log directory with what a broker makes and a little more.
 func broker(t *testing.T) string {
 	return tree(t, "meta.properties", "recovery-point-offset-checkpoint", ".lock", "notes.txt", "lost+found/",
-		"orders-10/"+base0+".log", "orders-10/leader-epoch-checkpoint",
-		"orders-9/"+base0+".log", "orders-9/"+base0+".index", "orders-9/"+base0+".timeindex",
-		"orders-9/"+base10+".log", "orders-9/"+base10+".snapshot", "orders-9/"+base10+".txnindex",
-		"orders-9/"+base20+".index", "orders-9/partition.metadata", "orders-9/"+base0+".log.deleted",
-		"orders-9."+uuid+"-delete/"+base0+".log",
+		"orders-10/"+base0+".log", "orders-10/leader-epoch-checkpoint", "orders-9/"+base0+".log",
+		"orders-9/"+base0+".index", "orders-9/"+base0+".timeindex", "orders-9/"+base10+".log",
+		"orders-9/"+base10+".snapshot", "orders-9/"+base10+".txnindex", "orders-9/"+base20+".index",
+		"orders-9/partition.metadata", "orders-9/"+base0+".log.deleted", "orders-9."+uuid+"-delete/"+base0+".log",
 		"prices-0/"+base0+".log")
 }
 
@@ -290,8 +289,7 @@ func TestBaseOffset(t *testing.T) {
 func TestRemoteLogIndexCache(t *testing.T) {
 	id := "_CTxazBWVSV29GVZaQGOTag"
 	root := tree(t, "remote-log-index-cache/340"+id+".index", "remote-log-index-cache/34"+id+".timeindex",
-		"remote-log-index-cache/34_x.index",
-		"remote-log-index-cache/notes")
+		"remote-log-index-cache/34_x.index", "remote-log-index-cache/notes")
 	set, err := Open([]string{filepath.Join(root, "remote-log-index-cache")}, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -152,9 +152,8 @@ func (d *Density) cells(th render.Theme) []string {
 		regime = th.Bad(regime)
 	}
 	return []string{render.Escaped(d.Path), d.intervalCell(), fmt.Sprint(d.Segments), fmt.Sprint(d.Batches),
-		mean(d.meanBatch()),
-		fmt.Sprint(d.Entries), decimal(d.perBatch()), perEntry, regime, mean(d.MeanBytes), fmt.Sprint(d.MaxBytes),
-		decimal(d.MeanHops), fmt.Sprint(d.MaxHops)}
+		mean(d.meanBatch()), fmt.Sprint(d.Entries), decimal(d.perBatch()), perEntry, regime, mean(d.MeanBytes),
+		fmt.Sprint(d.MaxBytes), decimal(d.MeanHops), fmt.Sprint(d.MaxHops)}
 }
 
 func (d *Density) intervalCell() string {
@@ -342,10 +341,9 @@ func (d *Density) gainSentence() string {
 	if g.MeanBytes >= d.MeanBytes {
 		return text + fmt.Sprintf(" would gain nothing: %d entries for %d.", g.Entries, d.Entries)
 	}
-	return text + fmt.Sprintf(" has %d entries for %d: the mean scan drops from %s to %s bytes, the longest "+
-		"from %d to %d.",
-		g.Entries, d.Entries,
-		mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes)
+	return text +
+		fmt.Sprintf(" has %d entries for %d: the mean scan drops from %s to %s bytes, the longest from %d to %d.",
+			g.Entries, d.Entries, mean(d.MeanBytes), mean(g.MeanBytes), d.MaxBytes, g.MaxBytes)
 }
 
 // twins names the paths whose own indexes are the same.
@@ -377,8 +375,7 @@ func (c *Comparison) maps() string {
 		maps += d.Maps()
 	}
 	text := fmt.Sprintf("A broker maps 2 files a segment: %s here, of vm.max_map_count %d (%.1f%%).",
-		render.Plural(maps, "map", "maps"), c.MaxMapCount,
-		float64(maps)/float64(c.MaxMapCount)*100)
+		render.Plural(maps, "map", "maps"), c.MaxMapCount, float64(maps)/float64(c.MaxMapCount)*100)
 	if maps > c.MaxMapCount {
 		text += " That is more than the kernel allows: the broker would crash."
 	}

@@ -152,8 +152,7 @@ func (s *strip) write(out *bytes.Buffer) {
 	const width, height, least = 1000.0, 40.0, 4.0
 	scale := width / float64(max(s.end-s.start, 1))
 	fmt.Fprintf(out, "<figure><svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\"><rect class=\"track\" "+
-		"width=\"%g\" height=\"%g\"/>\n",
-		width, height, render.HTML(s.caption), width, height)
+		"width=\"%g\" height=\"%g\"/>\n", width, height, render.HTML(s.caption), width, height)
 	for _, b := range s.boxes {
 		x := min(float64(b.start-s.start)*scale, width-least)
 		fmt.Fprintf(out, "<rect class=\"%s\" data-step=\"%d\" x=\"%.2f\" width=\"%.2f\" "+

@@ -148,10 +148,8 @@ func appendDistribution(o *render.Obj, name string, d Distribution) {
 // SweepCSV and DensityCSV are the columns of -o csv, by the names of JSON.
 var (
 	SweepCSV = []string{"partition", "segment", "offsets", "batches", "entries", "interval", "bytes_scanned.mean",
-		"bytes_scanned.p50",
-		"bytes_scanned.p99", "bytes_scanned.max", "header_hops.mean", "header_hops.p50", "header_hops.p99", "header_hops.max",
-		"worst_offset",
-		"bound"}
+		"bytes_scanned.p50", "bytes_scanned.p99", "bytes_scanned.max", "header_hops.mean", "header_hops.p50",
+		"header_hops.p99", "header_hops.max", "worst_offset", "bound"}
 	DensityCSV = []string{"path", "interval", "rule", "segments", "batches", "mean_batch_bytes", "entries",
 		"entries_per_batch",
 		"bytes_per_entry", "regime", "bytes_scanned.mean", "bytes_scanned.max", "header_hops.mean", "header_hops.max", "maps"}

@@ -440,8 +440,7 @@ func (r *Result) explainScan(t *Try) {
 	}
 	if t.Scan.Start > t.Survey.LogSize {
 		r.note("Byte %d, where the index entry leads, is beyond the end of the log (%d bytes): a broker finds "+
-			"nothing there.",
-			t.Scan.Start, t.Survey.LogSize)
+			"nothing there.", t.Scan.Start, t.Survey.LogSize)
 	}
 	if err := t.Scan.Err; err != nil {
 		r.note("A broker throws%s at byte %d and answers the fetch with an error: %v.", exception(err), t.Scan.End, err)
@@ -502,8 +501,7 @@ func (r *Result) explainLinear() {
 	}
 	if first := try.Scan.Hit.BaseOffset; first > r.Target && r.Target >= r.FirstBase {
 		r.note("The log has no batch for %s (compaction leaves such gaps, and so does a lost segment): a consumer goes on "+
-			"from %d.",
-			offsetRange(r.gapStart(), first-1), first)
+			"from %d.", offsetRange(r.gapStart(), first-1), first)
 	}
 }
 

@@ -114,8 +114,7 @@ func checkPrints(t *testing.T, style Style, r *Result, err error) {
 func checkText(t *testing.T, text []byte) {
 	t.Helper()
 	if !utf8.Valid(text) || strings.ContainsFunc(string(text), func(r rune) bool {
-		return unicode.IsControl(r) &&
-			r != '\n'
+		return unicode.IsControl(r) && r != '\n'
 	}) {
 		t.Errorf("text that is not fit for a terminal: %q", text)
 	}

@@ -28,8 +28,7 @@ func (p *Plot) SVG() []byte {
 	g.lower = g.upper + svgInner
 	height := g.lower + svgFoot
 	g.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
-		`font-family="sans-serif" font-size="12">`+"\n",
-		svgWidth, height, svgWidth, height)
+		`font-family="sans-serif" font-size="12">`+"\n", svgWidth, height, svgWidth, height)
 	g.printf(`<title>%s</title>`+"\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", xmlText(p.Title))
 	g.printf(`<text x="%d" y="20" font-size="15">%s</text>`+"\n", svgLeft, xmlText(p.Title))
 	g.axes()

@@ -241,9 +241,8 @@ func (s *PartitionSweep) rows(th render.Theme) [][]string {
 			held = th.Look("exceeded")
 		}
 		rows = append(rows, append(row, mean(w.Bytes.Mean), fmt.Sprint(w.Bytes.P50), fmt.Sprint(w.Bytes.P99),
-			fmt.Sprint(w.Bytes.Max),
-			decimal(w.Hops.Mean), fmt.Sprint(w.Hops.P99), fmt.Sprint(w.Hops.Max), fmt.Sprint(one.Bound),
-			fmt.Sprint(w.WorstOffset), held))
+			fmt.Sprint(w.Bytes.Max), decimal(w.Hops.Mean), fmt.Sprint(w.Hops.P99), fmt.Sprint(w.Hops.Max),
+			fmt.Sprint(one.Bound), fmt.Sprint(w.WorstOffset), held))
 	}
 	if len(s.Segments) > 1 {
 		t := s.Total
@@ -252,8 +251,7 @@ func (s *PartitionSweep) rows(th render.Theme) [][]string {
 			worst = fmt.Sprint(s.Segments[t.WorstSegment].Sweep.WorstOffset)
 		}
 		rows = append(rows, []string{"all", fmt.Sprint(t.Batches), fmt.Sprint(t.Entries), fmt.Sprint(t.Offsets),
-			mean(t.MeanBytes), "", "",
-			fmt.Sprint(t.MaxBytes), decimal(t.MeanHops), "", fmt.Sprint(t.MaxHops), "", worst, ""})
+			mean(t.MeanBytes), "", "", fmt.Sprint(t.MaxBytes), decimal(t.MeanHops), "", fmt.Sprint(t.MaxHops), "", worst, ""})
 	}
 	return rows
 }

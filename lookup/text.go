@@ -64,8 +64,7 @@ func (r *Result) headline(th render.Theme) string {
 		return fmt.Sprintf("%s → %s: it is below the log start offset %d", what, th.Bad("OffsetOutOfRange"), r.Start)
 	case Remote:
 		return fmt.Sprintf("%s → %s: the first local segment begins at %d, the log at %d; a broker reads it from there "+
-			"for a consumer", what,
-			th.Look("in remote storage"), r.FirstBase, r.Partition.LogStart)
+			"for a consumer", what, th.Look("in remote storage"), r.FirstBase, r.Partition.LogStart)
 	case BeyondEnd:
 		return fmt.Sprintf("%s → %s: it is beyond the log end offset %d", what, th.Bad("OffsetOutOfRange"), r.End)
 	case Failed:
@@ -229,9 +228,8 @@ func indexLine(x *IndexStep, base int64, entry string) string {
 	for i, p := range x.Search.Probes {
 		probes[i] = fmt.Sprint(p)
 	}
-	return fmt.Sprintf("%s, %s%s: probes %s → %s", render.Escaped(name), render.Plural(int64(x.Entries), "entry",
-		"entries"), section,
-		strings.Join(probes, ", "), entry)
+	return fmt.Sprintf("%s, %s%s: probes %s → %s", render.Escaped(name),
+		render.Plural(int64(x.Entries), "entry", "entries"), section, strings.Join(probes, ", "), entry)
 }
 
 // answerLines say what was read and what a consumer makes of it.

@@ -174,8 +174,7 @@ func (r *Result) explainTime() {
 	for _, passed := range t.Passed {
 		if passed.Source == "mtime" {
 			r.note("Segment %d has no timestamp in its time index, so a broker uses the modification time of its log, %s; "+
-				"a copy has another.",
-				passed.Base, render.Instant(passed.LargestMs))
+				"a copy has another.", passed.Base, render.Instant(passed.LargestMs))
 		}
 	}
 	if try := r.last(); try != nil && try.Time != nil {
@@ -193,8 +192,7 @@ func (r *Result) explainTime() {
 			"order, or an index is wrong.", t.Truth.Offset, render.Instant(t.Truth.TimestampMs), t.Truth.Segment)
 	default:
 		r.note("Offset %d (%s) in segment %d is at or after the timestamp, found by reading everything, but the broker's "+
-			"way does not lead there.",
-			t.Truth.Offset, render.Instant(t.Truth.TimestampMs), t.Truth.Segment)
+			"way does not lead there.", t.Truth.Offset, render.Instant(t.Truth.TimestampMs), t.Truth.Segment)
 	}
 }
 

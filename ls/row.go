@@ -93,18 +93,15 @@ type Style struct {
 var (
 	TopicColumns = []render.Column{{Name: "topic"}, {Name: "partitions", Right: true}, {Name: "segments", Right: true},
 		{Name: "records", Right: true}, {Name: "size", Right: true}, {Name: "on disk", Right: true},
-		{Name: "slack", Right: true},
-		{Name: "newest"}, {Name: "age", Right: true}, {Name: "policy"}, {Name: "topic id"}}
+		{Name: "slack", Right: true}, {Name: "newest"}, {Name: "age", Right: true}, {Name: "policy"}, {Name: "topic id"}}
 	PartitionColumns = []render.Column{{Name: "partition"}, {Name: "segments", Right: true}, {Name: "first", Right: true},
 		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true},
-		{Name: "on disk", Right: true},
-		{Name: "slack", Right: true}, {Name: "active", Right: true}, {Name: "newest"}, {Name: "age", Right: true},
-		{Name: "policy"}, {Name: "topic id"}, {Name: "log directory"}}
+		{Name: "on disk", Right: true}, {Name: "slack", Right: true}, {Name: "active", Right: true}, {Name: "newest"},
+		{Name: "age", Right: true}, {Name: "policy"}, {Name: "topic id"}, {Name: "log directory"}}
 	SegmentColumns = []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "first", Right: true},
 		{Name: "last", Right: true}, {Name: "records", Right: true}, {Name: "size", Right: true},
-		{Name: "on disk", Right: true},
-		{Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true}, {Name: "slack", Right: true},
-		{Name: "log directory"}}
+		{Name: "on disk", Right: true}, {Name: "oldest"}, {Name: "newest"}, {Name: "entries", Right: true},
+		{Name: "slack", Right: true}, {Name: "log directory"}}
 )
 
 // textColumns are those that text has room for.
@@ -164,9 +161,8 @@ func (p *Partition) cells(st Style) []string {
 	}
 	return []string{render.Escaped(name), render.Count(s.Segments), number(p.FirstOffset), number(p.LastOffset),
 		records(s.Records, s.Estimated, s.Unread > 0), render.Bytes(s.Usage.Bytes + s.Linked.Bytes),
-		render.Bytes(s.Usage.Allocated + s.Linked.Allocated),
-		size(s.Slack), number(p.Active), minute(s.LastMs), age(s.LastMs, st), render.Escaped(p.Policy), p.TopicID,
-		render.Escaped(p.Dir)}
+		render.Bytes(s.Usage.Allocated + s.Linked.Allocated), size(s.Slack), number(p.Active), minute(s.LastMs),
+		age(s.LastMs, st), render.Escaped(p.Policy), p.TopicID, render.Escaped(p.Dir)}
 }
 
 func (r *Row) segmentCells(st Style) []string {
@@ -180,9 +176,8 @@ func (r *Row) segmentCells(st Style) []string {
 		newest = st.Theme.Look(newest)
 	}
 	return []string{render.Escaped(r.Partition.Name), base, number(s.FirstOffset), number(s.LastOffset),
-		records(s.Records, s.Estimated, s.Unread),
-		render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs), newest, number(s.Entries), size(s.Slack),
-		render.Escaped(r.Partition.Dir)}
+		records(s.Records, s.Estimated, s.Unread), render.Bytes(s.Size), render.Bytes(s.Allocated), minute(s.FirstMs),
+		newest, number(s.Entries), size(s.Slack), render.Escaped(r.Partition.Dir)}
 }
 
 // records writes a count; one that comes from offsets is an upper bound, and one that lacks what could not be read a

@@ -22,11 +22,9 @@ func (r *Row) StatsCells(st Style) []string {
 	s := r.sums().Stats
 	b, n := &s.BatchBytes, &s.BatchCounts
 	return []string{r.StatsName(st), render.Count(s.Batches), render.Count(s.Records), render.Bytes(b.Quantile(50)),
-		render.Bytes(b.Quantile(99)),
-		render.Bytes(b.Max()), render.Count(n.Quantile(50)), render.Count(n.Quantile(99)), render.Count(n.Max()),
-		percent(s.headerBytes(), s.Bytes), s.codecs(), ratio(s.Packed, s.Plain), render.Count(int64(len(s.Producers))),
-		s.magics(),
-		render.Count(s.Back)}
+		render.Bytes(b.Quantile(99)), render.Bytes(b.Max()), render.Count(n.Quantile(50)), render.Count(n.Quantile(99)),
+		render.Count(n.Max()), percent(s.headerBytes(), s.Bytes), s.codecs(), ratio(s.Packed, s.Plain),
+		render.Count(int64(len(s.Producers))), s.magics(), render.Count(s.Back)}
 }
 
 // StatsName is the name of the row's topic or partition.

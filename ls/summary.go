@@ -155,8 +155,7 @@ func (s *Summary) appendDirs(dst []byte, st Style) []byte {
 			}
 		}
 		columns.Row(render.Escaped(d.Display), render.Count(d.Sums.Partitions), render.Count(d.Sums.Segments),
-			render.Bytes(d.Usage.Bytes),
-			render.Bytes(d.Usage.Allocated), free, inodes)
+			render.Bytes(d.Usage.Bytes), render.Bytes(d.Usage.Allocated), free, inodes)
 	}
 	return columns.Append(dst, "")
 }
@@ -187,8 +186,7 @@ func (s *Summary) sentences(st Style) []string {
 	}
 	if t.Linked.Bytes > 0 {
 		list = append(list, fmt.Sprintf("Links lead to %s more (%s on disk), which du counts with -L only.",
-			render.Bytes(t.Linked.Bytes),
-			render.Bytes(t.Linked.Allocated)))
+			render.Bytes(t.Linked.Bytes), render.Bytes(t.Linked.Allocated)))
 	}
 	if t.Estimated {
 		list = append(list, "Records after ≤ are counted by their offsets, from the first to the last: compaction leaves "+
@@ -200,8 +198,7 @@ func (s *Summary) sentences(st Style) []string {
 	}
 	if t.Maps > 0 {
 		maps := fmt.Sprintf("A broker maps 2 files a segment: %s maps here, of vm.max_map_count %d (%s).",
-			render.Count(t.Maps), s.MaxMapCount,
-			percent(t.Maps, s.MaxMapCount))
+			render.Count(t.Maps), s.MaxMapCount, percent(t.Maps, s.MaxMapCount))
 		if t.Maps > s.MaxMapCount {
 			maps = st.Theme.Bad(maps)
 		}
@@ -209,8 +206,7 @@ func (s *Summary) sentences(st Style) []string {
 	}
 	if t.ClosedBytes > 0 {
 		list = append(list, fmt.Sprintf("Retention can free at most what closed segments have, %s; kseg retention says "+
-			"which are deleted, and when.",
-			render.Bytes(t.ClosedBytes)))
+			"which are deleted, and when.", render.Bytes(t.ClosedBytes)))
 	}
 	return list
 }

@@ -79,8 +79,7 @@ func (w *WhatIf) Title() string {
 	}
 	return fmt.Sprintf("Then: the same records, in their order, by a producer with compression.type=%s%s and "+
 		"batch.size=%d whose batches are all full. Compressed by this program's own libraries, with their levels; those of "+
-		"a producer or broker may give a tenth more or less.",
-		w.Codec, level, w.Batch)
+		"a producer or broker may give a tenth more or less.", w.Codec, level, w.Batch)
 }
 
 // Repacked is what the data batches of a topic or partition take, and what they would take.
@@ -231,8 +230,7 @@ func (k *packer) close() error {
 
 // WhatIfColumns head what WhatIfCells returns, after the name of the topic or partition.
 var WhatIfColumns = []render.Column{{Name: "batches", Right: true}, {Name: "bytes", Right: true}, {Name: "then batches",
-	Right: true},
-	{Name: "then bytes", Right: true}, {Name: "change", Right: true}, {Name: "tried"}}
+	Right: true}, {Name: "then bytes", Right: true}, {Name: "change", Right: true}, {Name: "tried"}}
 
 // WhatIfCells are the row's name and what it takes now and then.
 func (r *Row) WhatIfCells(st Style) []string {
@@ -245,8 +243,7 @@ func (r *Row) WhatIfCells(st Style) []string {
 		tried = render.Plural(s.ReadBatches, "batch", "batches")
 	}
 	return []string{r.StatsName(st), render.Count(s.Batches), render.Bytes(s.Bytes), render.Count(s.ThenBatches),
-		render.Bytes(s.ThenBytes),
-		change, tried}
+		render.Bytes(s.ThenBytes), change, tried}
 }
 
 // AppendWhatIfJSON appends the row as a what_if line.

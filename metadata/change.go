@@ -207,8 +207,7 @@ func appendDelta(o *render.Obj, c state.Change, before, after string) {
 // Table has a row a field that changed.
 func (d *Diff) Table() Table {
 	t := Table{Columns: []render.Column{{Name: "offset", Right: true}, {Name: "time"}, {Name: "change"}, {Name: "type"},
-		{Name: "name"},
-		{Name: "field"}, {Name: "before"}, {Name: "after"}}}
+		{Name: "name"}, {Name: "field"}, {Name: "before"}, {Name: "after"}}}
 	for _, c := range d.Changes {
 		start := []string{fmt.Sprint(c.Origin.Offset), render.Instant(c.Origin.TimestampMs), verb(c), string(c.Kind),
 			render.Escaped(thingOf(c).Title())}

@@ -10,9 +10,8 @@ import (
 // Columns are those of the table form.
 func Columns() []render.Column {
 	return []render.Column{{Name: "partition"}, {Name: "shutdown"}, {Name: "recovery point", Right: true},
-		{Name: "outcome"}, {Name: "log start", Right: true},
-		{Name: "log end", Right: true}, {Name: "segments", Right: true}, {Name: "bytes read", Right: true},
-		{Name: "bytes lost", Right: true},
+		{Name: "outcome"}, {Name: "log start", Right: true}, {Name: "log end", Right: true},
+		{Name: "segments", Right: true}, {Name: "bytes read", Right: true}, {Name: "bytes lost", Right: true},
 		{Name: "lost offsets"}, {Name: "why"}}
 }
 
@@ -45,6 +44,5 @@ func addRow(t *render.Table, theme render.Theme, p *broker.PartitionStart) {
 		why = p.Cuts[0].File + ": " + p.Cuts[0].Why.Error()
 	}
 	t.Row(render.Escaped(p.Partition.Display), shutdown(p.Clean), n(p.RecoveryPoint), outcome, start, end, segments,
-		n(p.BytesRead), n(p.Lost.Bytes),
-		ranges(p.Lost.Ranges), render.Escaped(why))
+		n(p.BytesRead), n(p.Lost.Bytes), ranges(p.Lost.Ranges), render.Escaped(why))
 }

@@ -98,8 +98,7 @@ func (b *Broker) appendVerdict(dst []byte, st Style) []byte {
 		text := fmt.Sprintf("%s with what is cut from the metadata log: %s", render.Plural(int64(n), "topic vanishes",
 			"topics vanish"), listed(b.Vanished))
 		if b.Voters > 1 {
-			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them",
-				b.Voters)
+			text += fmt.Sprintf("; there are %d controllers, and what the others still have is fetched from them", b.Voters)
 		}
 		dst = appendItem(dst, text, st.Width)
 	}
@@ -228,10 +227,8 @@ func outcome(p *broker.PartitionStart) (text string, bad bool) {
 	case p.Stray != "":
 		return "it is set aside as -stray, where nobody reads it", p.Hidden()
 	case len(p.Lost.Ranges) > 0:
-		return fmt.Sprintf("%s, %s, are lost forever; the log then runs from %d to %d", render.Plural(p.Lost.Offsets(),
-			"offset",
-			"offsets"), ranges(p.Lost.Ranges),
-			p.Loaded.LogStart, p.LogEnd), true
+		return fmt.Sprintf("%s, %s, are lost forever; the log then runs from %d to %d",
+			render.Plural(p.Lost.Offsets(), "offset", "offsets"), ranges(p.Lost.Ranges), p.Loaded.LogStart, p.LogEnd), true
 	case len(p.Hazards) > 0:
 		return fmt.Sprintf("it is loaded, from %d to %d, and then retention deletes %s", p.Loaded.LogStart, p.LogEnd,
 			render.Plural(int64(len(p.Hazards)), "segment", "segments")), true
@@ -363,8 +360,7 @@ func (b *Broker) appendCosts(dst []byte, o *Options, st Style) []byte {
 		text := "The start reads " + render.Bytes(n)
 		if o.Rate > 0 {
 			text += fmt.Sprintf(", %s at %s/s with %s a log directory", render.Duration(int64(1000*b.Seconds(o))),
-				render.Bytes(o.Rate),
-				render.Plural(int64(o.Threads), "recovery thread", "recovery threads"))
+				render.Bytes(o.Rate), render.Plural(int64(o.Threads), "recovery thread", "recovery threads"))
 		}
 		parts = append(parts, text+".")
 	}

@@ -334,9 +334,8 @@ func recoveryLine(t *testing.T, dir string, r *Segment) string {
 // snapshotCases are the partitions of which testdata/snapshots.txt has the producer snapshots after recovery of the
 // whole, with the snapshots that they have, and without.
 var snapshotCases = []string{"4.4.0/transactions/ledger-0", "3.7.2/transactions/ledger37-0",
-	"4.4.0/damage-base/txn/orders-0",
-	"4.4.0/logdirs/clean/data1/inventory-0", "4.4.0/compacted/users-0", "4.4.0/legacy/mix-0",
-	"4.4.0/internal/__consumer_offsets-0"}
+	"4.4.0/damage-base/txn/orders-0", "4.4.0/logdirs/clean/data1/inventory-0", "4.4.0/compacted/users-0",
+	"4.4.0/legacy/mix-0", "4.4.0/internal/__consumer_offsets-0"}
 
 // snapshotPartitions makes the partitions of snapshotCases. compacted/users-0 is there without its snapshots only: a
 // broker that recovers all of it deletes those it has before it reaches their segments.
@@ -584,7 +583,7 @@ func TestIntervalOfTheTopic(t *testing.T) {
 		}
 	}
 	// A ConfigRecord (type 4): version 0, resource type 2 (topic), three compact strings, no tagged fields.
-	config := "\x01\x04\x00\x02" + "\x07clicks" + "\x15index.interval.bytes" + "\x04777" + "\x00"
+	config := "\x01\x04\x00\x02\x07clicks\x15index.interval.bytes\x04777\x00"
 	data = fixture.AppendBatch(data, fixture.Batch{Records: []fixture.Record{{Offset: next, TimestampMs: 1,
 		Value: []byte(config)}}})
 	if err := os.WriteFile(metadata, data, 0o644); err != nil {

@@ -138,7 +138,5 @@ func (r *Report) rollsAt(s *SegmentReport) int64 {
 
 // CSV are the columns of -o csv, by the names of JSON.
 var CSV = []string{"partition", "log_dir", "base_offset", "size", "active", "largest_timestamp",
-	"largest_timestamp_source",
-	"log_largest_timestamp", "oldest_timestamp", "age_ms", "deletable", "rule", "reason", "deletable_at",
-	"blocked_by.base_offset",
-	"blocked_by.offset", "blocked_by.timestamp"}
+	"largest_timestamp_source", "log_largest_timestamp", "oldest_timestamp", "age_ms", "deletable", "rule", "reason",
+	"deletable_at", "blocked_by.base_offset", "blocked_by.offset", "blocked_by.timestamp"}

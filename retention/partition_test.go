@@ -235,8 +235,7 @@ func TestLargestTimestampAsABrokerLoadsIt(t *testing.T) {
 		if s.LargestMs != test.want || s.Source != test.source || s.Verdict.Rule != test.rule ||
 			s.log.largestMs != hoursAgo(48) {
 			t.Errorf("%s: %d from %s, %q, log %d; want %d from %s, %q", test.name, s.LargestMs, s.Source, s.Verdict.Rule,
-				s.log.largestMs,
-				test.want, test.source, test.rule)
+				s.log.largestMs, test.want, test.source, test.rule)
 		}
 		if got := strings.Join(s.Warnings, " "); !strings.Contains(got, test.warning) || (test.warning == "") != (got == "") {
 			t.Errorf("%s: warnings %q, want %q", test.name, got, test.warning)

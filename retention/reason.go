@@ -120,11 +120,10 @@ func (r *Report) warn() {
 			"counts. A copy made without keeping times is younger.")
 	}
 	if held := r.heldByWatermark(); len(held) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below "+
-			"the log end %d. "+
-			"--high-watermark end shows what is deleted when all replicas have caught up.",
-			r.Log.HighWatermark, r.WatermarkSource,
-			segmentList(held), r.Log.EndOffset))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("The high watermark %d (%s) holds back %s that would go: it is below the log end %d. "+
+				"--high-watermark end shows what is deleted when all replicas have caught up.", r.Log.HighWatermark,
+				r.WatermarkSource, segmentList(held), r.Log.EndOffset))
 	}
 	if r.StartSource == "checkpoint" && r.Log.StartOffset > r.Log.EndOffset {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The log start offset %d is beyond the log end %d: a broker that "+
@@ -258,8 +257,7 @@ func (r *Report) warnOfTimestamps(s *SegmentReport) {
 			"expired; the log says %s.", render.Instant(truth))
 	case s.Source == FromTimeIndex && truth != s.LargestMs && s.log.batches > 0:
 		s.warnf("the last entry of its time index says %s, which a broker uses; the log says %s, %s %s.",
-			render.Instant(s.LargestMs),
-			render.Instant(truth), render.Duration(max(truth-s.LargestMs, s.LargestMs-truth)),
+			render.Instant(s.LargestMs), render.Instant(truth), render.Duration(max(truth-s.LargestMs, s.LargestMs-truth)),
 			laterOrEarlier(truth, s.LargestMs))
 	}
 	if unit := looksLike(truth, r.Log.NowMs); unit != "" && s.log.read {

@@ -61,9 +61,8 @@ var notTiered = []string{format.OffsetsTopic, format.TransactionsTopic, format.S
 // tiered reports whether segments are copied to remote storage. The broker's own switch counts if it is known; a topic
 // that has tiered storage could not have been made without it.
 func (s *Settings) tiered(p *logdir.Partition) bool {
-	return s.RemoteStorage.Bool() && !s.RemoteCopyDisable.Bool() && !s.policy("compact") && !slices.Contains(notTiered,
-		p.Topic) &&
-		(!s.ServerKnown || s.RemoteSystem.Bool())
+	return s.RemoteStorage.Bool() && !s.RemoteCopyDisable.Bool() && !s.policy("compact") &&
+		!slices.Contains(notTiered, p.Topic) && (!s.ServerKnown || s.RemoteSystem.Bool())
 }
 
 // useTotalLimit is the value of a local limit that stands for the total one.

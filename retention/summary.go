@@ -143,8 +143,7 @@ func (s *Summary) AppendText(dst []byte, theme render.Theme, disks []Disk, width
 			settings = "differs by partition"
 		}
 		table.Row(render.Escaped(t.topic), render.Count(t.partitions), render.Count(t.segments), render.Bytes(t.bytes),
-			t.goes(theme), next,
-			render.Escaped(settings), t.remarks(theme))
+			t.goes(theme), next, render.Escaped(settings), t.remarks(theme))
 		sum.partitions, sum.segments, sum.bytes = sum.partitions+t.partitions, sum.segments+t.segments, sum.bytes+t.bytes
 		sum.freedSegments, sum.freedBytes = sum.freedSegments+t.freedSegments, sum.freedBytes+t.freedBytes
 	}

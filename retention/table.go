@@ -11,9 +11,8 @@ import (
 // Columns are those of the table form.
 func Columns() []render.Column {
 	return []render.Column{{Name: "partition"}, {Name: "segment", Right: true}, {Name: "bytes", Right: true},
-		{Name: "active"},
-		{Name: "largest timestamp"}, {Name: "from"}, {Name: "largest in log"}, {Name: "age", Right: true}, {Name: "verdict"},
-		{Name: "rule"}, {Name: "deletable at"}, {Name: "blocked by", Right: true}, {Name: "why"}}
+		{Name: "active"}, {Name: "largest timestamp"}, {Name: "from"}, {Name: "largest in log"}, {Name: "age", Right: true},
+		{Name: "verdict"}, {Name: "rule"}, {Name: "deletable at"}, {Name: "blocked by", Right: true}, {Name: "why"}}
 }
 
 // AddRows adds a row a segment.

@@ -64,8 +64,7 @@ func (r *Report) header() []string {
 	if r.StartSource == "checkpoint" {
 		parts = append(parts, fmt.Sprintf("log start %d (checkpoint)", r.Log.StartOffset))
 	}
-	return append(parts,
-		fmt.Sprintf("high watermark %d (%s)", r.Log.HighWatermark, r.WatermarkSource),
+	return append(parts, fmt.Sprintf("high watermark %d (%s)", r.Log.HighWatermark, r.WatermarkSource),
 		"now "+render.Minute(r.Log.NowMs)+" UTC")
 }
 

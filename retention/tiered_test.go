@@ -65,8 +65,7 @@ func TestCopiesInRemoteStorage(t *testing.T) {
 		says   string
 	}{
 		{"begun twice", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteSegment("t", 2, 0, copyStarted)},
-			[]int64{0, 1, 2},
-			"has no finished copy of this partition"},
+			[]int64{0, 1, 2}, "has no finished copy of this partition"},
 		{"one finished", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteUpdate("t", 1, copyFinished)}, []int64{1, 2},
 			"has this partition copied up to offset 0"},
 		{"all finished", [][]byte{remoteSegment("t", 1, 0, copyStarted), remoteUpdate("t", 1, copyFinished),

@@ -44,8 +44,7 @@ func TestOracleLoad(t *testing.T) {
 		add(Options{Deleted: seed%2 == 0}, dir)
 	}
 	for _, name := range []string{"4.4.0/compacted/users-0", "4.4.0/internal/__consumer_offsets-0",
-		"0.10.2.2/legacy/old-v0-then-v1-0",
-		"0.10.2.2/legacy/old-v1-gzip-0", "4.4.0/legacy/mix-0"} {
+		"0.10.2.2/legacy/old-v0-then-v1-0", "0.10.2.2/legacy/old-v1-gzip-0", "4.4.0/legacy/mix-0"} {
 		add(Options{}, fixture.Dir(t, name))
 	}
 	lines := strings.NewReader(strings.Join(dirs, "\n") + "\n")

@@ -166,17 +166,15 @@ func (l *Lost) text() string {
 // Columns are those of -o table.
 func Columns() []render.Column {
 	return []render.Column{{Name: "partition"}, {Name: "from", Right: true}, {Name: "to", Right: true},
-		{Name: "segments", Right: true},
-		{Name: "batches", Right: true}, {Name: "records", Right: true}, {Name: "bytes", Right: true},
-		{Name: "lost", Right: true}, {Name: "places", Right: true}}
+		{Name: "segments", Right: true}, {Name: "batches", Right: true}, {Name: "records", Right: true},
+		{Name: "bytes", Right: true}, {Name: "lost", Right: true}, {Name: "places", Right: true}}
 }
 
 // Row is the line of -o table.
 func (s *Salvaged) Row() []string {
 	n := func(v int64) string { return fmt.Sprint(v) }
 	return []string{render.Escaped(s.Partition), n(s.LogStart), n(s.LogEnd), n(s.Segments), n(s.Batches), n(s.Records),
-		n(s.Bytes), n(s.LostOffsets()),
-		n(int64(len(s.Lost)))}
+		n(s.Bytes), n(s.LostOffsets()), n(int64(len(s.Lost)))}
 }
 
 // Summary counts what a run did.
@@ -204,8 +202,7 @@ func (m *Summary) Add(s *Salvaged) {
 // of 1 partition are lost".
 func (m *Summary) Text(dir string, dryRun bool) string {
 	text := fmt.Sprintf("salvaged: %s (%s) of %s, in %s, read again and compared", records(m.Records),
-		render.Bytes(m.Bytes),
-		render.Plural(m.Partitions-m.Failed, "partition", "partitions"), dir)
+		render.Bytes(m.Bytes), render.Plural(m.Partitions-m.Failed, "partition", "partitions"), dir)
 	if dryRun {
 		text = fmt.Sprintf("dry run: %s (%s) of %s would be written", records(m.Records), render.Bytes(m.Bytes),
 			render.Plural(m.Partitions-m.Failed, "partition", "partitions"))

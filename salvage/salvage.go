@@ -382,8 +382,7 @@ func (r *run) work(g *group, res *Salvaged) error {
 		for _, d := range s.damages {
 			if d.zeros && d.tail {
 				res.Notes = append(res.Notes, fmt.Sprintf("%s ends in %s of zeros: room made beforehand, or what a crash left",
-					d.src.log.Display,
-					render.Bytes(d.length)))
+					d.src.log.Display, render.Bytes(d.length)))
 			}
 		}
 	}

@@ -407,8 +407,7 @@ func TestCarvedFile(t *testing.T) {
 	}
 	var got *Salvaged
 	err = Run(context.Background(), set, Options{Dir: filepath.Join(t.TempDir(), "out"), Jobs: 1, MaxBatchBytes: 1 << 20,
-		Interval: new(int64(4096))},
-		func(s *Salvaged) error { got = s; return nil })
+		Interval: new(int64(4096))}, func(s *Salvaged) error { got = s; return nil })
 	if err != nil || got.Partition != "orders-0" || got.LogStart != 64 || got.LogEnd != 96 {
 		t.Errorf("%+v, %v", got, err)
 	}

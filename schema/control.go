@@ -22,8 +22,7 @@ const (
 )
 
 var controlNames = [...]string{"ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER",
-	"KRAFT_VERSION",
-	"KRAFT_VOTERS"}
+	"KRAFT_VERSION", "KRAFT_VOTERS"}
 
 // known reports whether Kafka 4.4 has the type.
 func (c ControlType) known() bool { return c >= 0 && int(c) < len(controlNames) }

@@ -6,8 +6,7 @@ import (
 )
 
 var transactionStates = [...]string{"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit",
-	"CompleteAbort",
-	"Dead", "PrepareEpochFence"}
+	"CompleteAbort", "Dead", "PrepareEpochFence"}
 
 // TransactionState names a transactionStatus of __transaction_state; "" if Kafka does not know it.
 func TransactionState(status int8) string {

@@ -56,13 +56,11 @@ func summaries(r *Record, key, value []byte) (ours, theirs string) {
 		kk, kv := kmsg.NewOffsetCommitKey(), kmsg.NewOffsetCommitValue()
 		if kk.ReadFrom(key) == nil && kv.ReadFrom(value) == nil {
 			theirs = fmt.Sprint(kk.Group, kk.Topic, kk.Partition, kv.Version, kv.Offset, kv.LeaderEpoch, kv.Metadata,
-				kv.CommitTimestamp,
-				kv.ExpireTimestamp, kv.TopicID)
+				kv.CommitTimestamp, kv.ExpireTimestamp, kv.TopicID)
 		}
 		ours = fmt.Sprint(str(k.Get("group")), str(k.Get("topic")), k.Get("partition").Int(), v.Version,
-			v.Get("offset").Int(),
-			num(v.Get("leaderEpoch")), str(v.Get("metadata")), v.Get("commitTimestamp").Int(), num(v.Get("expireTimestamp")),
-			v.Get("topicId").UUID())
+			v.Get("offset").Int(), num(v.Get("leaderEpoch")), str(v.Get("metadata")), v.Get("commitTimestamp").Int(),
+			num(v.Get("expireTimestamp")), v.Get("topicId").UUID())
 	case r.Topic == Offsets && k.Name == "GroupMetadata":
 		kv := kmsg.NewGroupMetadataValue()
 		if kv.ReadFrom(value) == nil {
@@ -76,9 +74,8 @@ func summaries(r *Record, key, value []byte) (ours, theirs string) {
 			v.Get("currentStateTimestamp").Int())
 		for _, m := range v.Get("members").Elements() {
 			ours += fmt.Sprint("\n", str(m.Get("memberId")), str(m.Get("groupInstanceId")), str(m.Get("clientId")),
-				str(m.Get("clientHost")),
-				m.Get("rebalanceTimeout").Int(), m.Get("sessionTimeout").Int(), m.Get("subscription").Raw(),
-				m.Get("assignment").Raw())
+				str(m.Get("clientHost")), m.Get("rebalanceTimeout").Int(), m.Get("sessionTimeout").Int(),
+				m.Get("subscription").Raw(), m.Get("assignment").Raw())
 		}
 	case r.Topic == Transactions:
 		kk, kv := kmsg.NewTxnMetadataKey(), kmsg.NewTxnMetadataValue()
@@ -91,8 +88,7 @@ func summaries(r *Record, key, value []byte) (ours, theirs string) {
 		}
 		ours = fmt.Sprint(str(k.Get("transactionalId")), v.Version, v.Get("producerId").Int(), v.Get("producerEpoch").Int(),
 			v.Get("transactionTimeoutMs").Int(), v.Get("transactionStatus").Int(),
-			v.Get("transactionLastUpdateTimestampMs").Int(),
-			v.Get("transactionStartTimestampMs").Int())
+			v.Get("transactionLastUpdateTimestampMs").Int(), v.Get("transactionStartTimestampMs").Int())
 		for _, p := range v.Get("transactionPartitions").Elements() {
 			ours += fmt.Sprint("\n", str(p.Get("topic")), p.Get("partitionIds").Int32s())
 		}

@@ -38,16 +38,13 @@ func TestLeavesOfAConsumerGroup(t *testing.T) {
 		got = append(got, l.Path+"="+l.Value)
 	}
 	want := []string{"version=0", "protocolType.length=8", `protocolType="consumer"`, "generation=1", "protocol=null",
-		"leader=null",
-		"members.length=1", "members[0].memberId.length=1", `members[0].memberId="m"`, "members[0].clientId.length=1",
-		`members[0].clientId="c"`, "members[0].clientHost.length=1", `members[0].clientHost="h"`,
-		"members[0].sessionTimeout=5",
-		"members[0].subscription.length=18", "members[0].subscription.version=1", "members[0].subscription.topics.length=1",
+		"leader=null", "members.length=1", "members[0].memberId.length=1", `members[0].memberId="m"`,
+		"members[0].clientId.length=1", `members[0].clientId="c"`, "members[0].clientHost.length=1",
+		`members[0].clientHost="h"`, "members[0].sessionTimeout=5", "members[0].subscription.length=18",
+		"members[0].subscription.version=1", "members[0].subscription.topics.length=1",
 		"members[0].subscription.topics[0].length=1", `members[0].subscription.topics[0]="t"`,
-		"members[0].subscription.userData=null",
-		"members[0].subscription.ownedPartitions.length=0", "members[0].subscription.trailing=",
-		"members[0].assignment.length=2",
-		`members[0].assignment="AAA="`}
+		"members[0].subscription.userData=null", "members[0].subscription.ownedPartitions.length=0",
+		"members[0].subscription.trailing=", "members[0].assignment.length=2", `members[0].assignment="AAA="`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -107,9 +107,8 @@ func adminView(im *Image) *adminAnswers {
 	for _, t := range im.Things(ACLThing) {
 		acl := t.(*ACL)
 		a.ACLs = append(a.ACLs, fmt.Sprintf("(pattern=ResourcePattern(resourceType=%s, name=%s, patternType=%s), "+
-			"entry=(principal=%s, host=%s, "+
-			"operation=%s, permissionType=%s))", acl.ResourceType, acl.ResourceName, acl.PatternType, acl.Principal, acl.Host,
-			acl.Operation, acl.PermissionType))
+			"entry=(principal=%s, host=%s, operation=%s, permissionType=%s))", acl.ResourceType, acl.ResourceName,
+			acl.PatternType, acl.Principal, acl.Host, acl.Operation, acl.PermissionType))
 	}
 	slices.Sort(a.ACLs)
 	for _, t := range im.Things(QuotaThing) {

@@ -75,8 +75,7 @@ func MetadataLogs(set *logdir.Set, gentle *logdir.Gentle) []MetadataLog {
 // OpenCluster reads the metadata logs that MetadataLogs finds. gentle may be nil.
 func OpenCluster(set *logdir.Set, gentle *logdir.Gentle) *Cluster {
 	c := &Cluster{told: map[*logdir.LogDir]bool{}, remote: sync.OnceValue(func() *RemoteLog {
-		return ReadRemoteLog(set,
-			gentle)
+		return ReadRemoteLog(set, gentle)
 	})}
 	for _, l := range MetadataLogs(set, gentle) {
 		log := metadataLog{path: filepath.Dir(filepath.Clean(l.Partition.Path)), meta: c.metaProperties(l.Dir)}

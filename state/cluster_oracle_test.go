@@ -48,8 +48,7 @@ func newOracleCluster(t *testing.T) *oracleCluster {
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"super.users=User:ANONYMOUS;User:alice", sasl, "delegation.token.secret.key=secret",
 		"metadata.log.max.record.bytes.between.snapshots=3000", "group.initial.rebalance.delay.ms=0",
-		"log.cleaner.enable=false",
-		"offsets.retention.check.interval.ms=86400000", "offsets.retention.minutes=1440",
+		"log.cleaner.enable=false", "offsets.retention.check.interval.ms=86400000", "offsets.retention.minutes=1440",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms=86400000")
 	config := filepath.Join(dir, "server.properties")
 	if err := os.WriteFile(config, []byte(c.properties), 0o644); err != nil {

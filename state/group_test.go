@@ -161,7 +161,7 @@ func (w *offsetsWriter) play(t *testing.T, script string) {
 			members := "\x00\x00\x00\x00"
 			if n > 0 {
 				members = "\x00\x00\x00\x01" + text16("m") + text16("client") + text16("/h") + "\x00\x00\x00\x09\x00\x00\x00\x09" +
-					"\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+					"\x00\x00\x00\x00\x00\x00\x00\x00"
 			}
 			w.record(group, []byte("\x00\x02"+text16("consumer")+"\x00\x00\x00\x03"+text16("range")+text16("m")+int64Bytes(900)+
 				members), nil, false)
@@ -336,7 +336,7 @@ func TestExpiryIsOfWhatIsFolded(t *testing.T) {
 		return []byte("\x00\x00\x02" + string(byte(len(topic)+1)) + topic + int64Bytes(1) + int64Bytes(2) + "\x00")
 	}
 	topology := []byte("\x00\x17" + text16("g"))
-	reads := []byte("\x00\x00\x00\x00\x00\x01\x02" + "\x020" + "\x02\x02t" + "\x01\x01\x01\x01\x01\x00\x00")
+	reads := []byte("\x00\x00\x00\x00\x00\x01\x02\x020\x02\x02t\x01\x01\x01\x01\x01\x00\x00")
 	seven := int64(7)
 	for _, test := range []struct {
 		name string
@@ -387,10 +387,9 @@ func TestSubscriptions(t *testing.T) {
 		raw    string
 		topics int
 		unread bool
-	}{{"", 0, true}, {"\x00\x00", 0, true}, {two + "\xff\xff\xff\xff", 2, false}, {two + "\x00\x00\x00\x01z and more", 2,
-		false},
-		{two, 2, true}, {two + "\x00\x00\x00\x09z", 2, true}, {two[:8], 0, true}, {"\x00\x01\xff\xff\xff\xff\x00\x00\x00\x00",
-			0, true},
+	}{{"", 0, true}, {"\x00\x00", 0, true}, {two + "\xff\xff\xff\xff", 2, false},
+		{two + "\x00\x00\x00\x01z and more", 2, false}, {two, 2, true}, {two + "\x00\x00\x00\x09z", 2, true},
+		{two[:8], 0, true}, {"\x00\x01\xff\xff\xff\xff\x00\x00\x00\x00", 0, true},
 		{"\x00\x01\x00\x00\x00\x01\xff\xff\x00\x00\x00\x00", 0, true}} {
 		if topics, unread := subscribedTopics([]byte(test.raw)); len(topics) != test.topics || unread != test.unread {
 			t.Errorf("%q: %q, %v", test.raw, topics, unread)

@@ -400,8 +400,7 @@ func (im *Image) brokerChange(at Origin, h schema.Half) func() {
 
 func (im *Image) registerController(at Origin, h schema.Half) func() {
 	c := &Controller{whole(at), int32(h.Get("controllerId").Int()), h.Get("incarnationId").UUID(),
-		endpoints(h.Get("endPoints")),
-		supported(h.Get("features"))}
+		endpoints(h.Get("endPoints")), supported(h.Get("features"))}
 	return func() { im.put(at, c) }
 }
 

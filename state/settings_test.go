@@ -216,10 +216,9 @@ func TestOverrides(t *testing.T) {
 
 func TestServerPropertiesThatNoBrokerTakes(t *testing.T) {
 	for _, text := range []string{"log.retention.hours=many", "log.retention.hours=9223372036854775807",
-		"log.retention.ms=-9223372036854775809",
-		"log.retention.hours=2147483648", "log.retention.minutes=-2147483649", "log.retention.ms=0", "log.roll.hours=0",
-		"log.retention.ms=5\nlog.retention.hours=x", "log.cleanup.policy=drop", "log.retention.check.interval.ms=0",
-		"log.roll.hours=9223372036854775807"} {
+		"log.retention.ms=-9223372036854775809", "log.retention.hours=2147483648", "log.retention.minutes=-2147483649",
+		"log.retention.ms=0", "log.roll.hours=0", "log.retention.ms=5\nlog.retention.hours=x", "log.cleanup.policy=drop",
+		"log.retention.check.interval.ms=0", "log.roll.hours=9223372036854775807"} {
 		properties, err := format.DecodeProperties([]byte(text))
 		if err != nil {
 			t.Fatal(err)

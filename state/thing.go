@@ -31,8 +31,7 @@ const (
 
 // ThingKinds are all kinds.
 var ThingKinds = []ThingKind{BrokerThing, ControllerThing, FeatureThing, TopicThing, PartitionThing, ConfigThing,
-	QuotaThing,
-	ACLThing, ScramThing, TokenThing, ProducerThing}
+	QuotaThing, ACLThing, ScramThing, TokenThing, ProducerThing}
 
 // Thing is one thing of an image. It is never changed: a record that changes it puts another one in its place.
 type Thing interface {
@@ -172,11 +171,10 @@ func (p *Partition) Fields() []Field {
 		leader = nil
 	}
 	return []Field{{"topic", p.Topic}, {"partition", int64(p.Number)}, {"topic_id", p.TopicID.String()},
-		{"leader", leader},
-		{"leader_epoch", int64(p.LeaderEpoch)}, {"partition_epoch", int64(p.PartitionEpoch)}, {"replicas", p.Replicas},
-		{"isr", p.ISR},
-		{"eligible_leader_replicas", p.ELR}, {"last_known_elr", p.LastKnownELR}, {"adding_replicas", p.Adding},
-		{"removing_replicas", p.Removing}, {"leader_recovery_state", recovery}, {"directories", uuidTexts(p.Directories)}}
+		{"leader", leader}, {"leader_epoch", int64(p.LeaderEpoch)}, {"partition_epoch", int64(p.PartitionEpoch)},
+		{"replicas", p.Replicas}, {"isr", p.ISR}, {"eligible_leader_replicas", p.ELR}, {"last_known_elr", p.LastKnownELR},
+		{"adding_replicas", p.Adding}, {"removing_replicas", p.Removing}, {"leader_recovery_state", recovery},
+		{"directories", uuidTexts(p.Directories)}}
 }
 
 const noLeader = -1
@@ -217,10 +215,9 @@ func (c *Config) Title() string {
 // Sensitive reports whether the value is one that Kafka never shows (ConfigDef.Type.PASSWORD).
 func (c *Config) Sensitive() bool {
 	name := strings.ToLower(c.Name)
-	return strings.Contains(name, "password") || strings.Contains(name, "secret") || strings.HasSuffix(name,
-		"sasl.jaas.config") ||
-		strings.HasSuffix(name, "ssl.keystore.key") || strings.HasSuffix(name, ".certificate.chain") ||
-		strings.HasSuffix(name, "ssl.truststore.certificates")
+	return strings.Contains(name, "password") || strings.Contains(name, "secret") ||
+		strings.HasSuffix(name, "sasl.jaas.config") || strings.HasSuffix(name, "ssl.keystore.key") ||
+		strings.HasSuffix(name, ".certificate.chain") || strings.HasSuffix(name, "ssl.truststore.certificates")
 }
 
 // Fields are those of ConfigRecord; the value of one that is sensitive is nil.
@@ -301,8 +298,7 @@ func (b *Broker) Fields() []Field {
 	return []Field{{"broker_id", int64(b.ID)}, {"broker_epoch", b.Epoch}, {"fenced", b.Fenced},
 		{"in_controlled_shutdown", b.InControlledShutdown}, {"rack", rack}, {"end_points", endpointFields(b.Endpoints)},
 		{"log_dirs", uuidTexts(b.LogDirs)}, {"cordoned_log_dirs", uuidTexts(b.Cordoned)},
-		{"incarnation_id", b.Incarnation.String()},
-		{"features", supportedFields(b.Features)}}
+		{"incarnation_id", b.Incarnation.String()}, {"features", supportedFields(b.Features)}}
 }
 
 // Controller is the registration of a controller (ControllerRegistration).

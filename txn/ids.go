@@ -29,8 +29,7 @@ func (j *Judge) overdue(c *state.CoordinatorTxn) bool {
 // IDColumns are those of a table of transactional ids.
 func IDColumns() []render.Column {
 	return []render.Column{{Name: "transactional.id"}, {Name: "state"}, {Name: "producer", Right: true},
-		{Name: "timeout", Right: true}, {Name: "began"},
-		{Name: "partition @record"}, {Name: "partitions"}}
+		{Name: "timeout", Right: true}, {Name: "began"}, {Name: "partition @record"}, {Name: "partitions"}}
 }
 
 // IDRows are the rows under IDColumns.

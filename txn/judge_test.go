@@ -19,8 +19,7 @@ func TestEdgesOfTheVerdict(t *testing.T) {
 		coordinator *state.CoordinatorTxn
 		allowed     int64
 		then        Status
-	}{{ongoing, timeout, Overdue}, {&state.CoordinatorTxn{}, inFlightMs, Hanging},
-		{nil, maxTimeoutMs, Overdue}} {
+	}{{ongoing, timeout, Overdue}, {&state.CoordinatorTxn{}, inFlightMs, Hanging}, {nil, maxTimeoutMs, Overdue}} {
 		for late, want := range map[int64]Status{0: Ongoing, 1: c.then} {
 			txn := &Transaction{Seen: true, LastMs: last, Coordinator: c.coordinator}
 			r.nowMs = last + c.allowed + late

@@ -101,8 +101,7 @@ func checkBroker(t *testing.T, version int) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
 	run(syscall.SIGTERM, func() {
-		client.Run(t, nil, "Transactions", "fill", server, fmt.Sprint(seed),
-			fmt.Sprint(version))
+		client.Run(t, nil, "Transactions", "fill", server, fmt.Sprint(seed), fmt.Sprint(version))
 	})
 
 	j, reports := judged(t, data)

@@ -123,11 +123,10 @@ func offset(c *state.CoordinatorTxn) int64 {
 // Columns are those of a table of transactions.
 func Columns() []render.Column {
 	return []render.Column{{Name: "status"}, {Name: "partition"}, {Name: "producer", Right: true},
-		{Name: "transactional.id"},
-		{Name: "first offset", Right: true}, {Name: "last offset", Right: true}, {Name: "began"}, {Name: "last record"},
-		{Name: "records", Right: true},
-		{Name: "bytes", Right: true}, {Name: "records after", Right: true}, {Name: "marker", Right: true},
-		{Name: "coordinator"}, {Name: "unsure"}, {Name: "why"}}
+		{Name: "transactional.id"}, {Name: "first offset", Right: true}, {Name: "last offset", Right: true},
+		{Name: "began"}, {Name: "last record"}, {Name: "records", Right: true}, {Name: "bytes", Right: true},
+		{Name: "records after", Right: true}, {Name: "marker", Right: true}, {Name: "coordinator"}, {Name: "unsure"},
+		{Name: "why"}}
 }
 
 // Rows are the rows of the partition's transactions under Columns.
@@ -169,8 +168,7 @@ func (r *Report) cells(t *Transaction, theme render.Theme) []string {
 // producers are those that the filters keep, by id.
 func (r *Report) producers(o *Options) []format.ProducerEntry {
 	entries := slices.DeleteFunc(r.Entries(), func(e format.ProducerEntry) bool {
-		return !o.wants(e.ProducerID,
-			r.coordinators.Of(e.ProducerID))
+		return !o.wants(e.ProducerID, r.coordinators.Of(e.ProducerID))
 	})
 	slices.SortFunc(entries, func(a, b format.ProducerEntry) int { return cmp.Compare(a.ProducerID, b.ProducerID) })
 	return entries
@@ -209,9 +207,8 @@ func (r *Report) doubtful(e format.ProducerEntry) bool {
 // ProducerColumns are those of a table of producers.
 func ProducerColumns() []render.Column {
 	return []render.Column{{Name: "partition"}, {Name: "producer id", Right: true}, {Name: "epoch", Right: true},
-		{Name: "last sequence", Right: true},
-		{Name: "last timestamp"}, {Name: "idle", Right: true}, {Name: "coordinator epoch", Right: true},
-		{Name: "open since", Right: true}, {Name: "transactional.id"}}
+		{Name: "last sequence", Right: true}, {Name: "last timestamp"}, {Name: "idle", Right: true},
+		{Name: "coordinator epoch", Right: true}, {Name: "open since", Right: true}, {Name: "transactional.id"}}
 }
 
 // ProducerRows are the rows of the partition's producers under ProducerColumns.

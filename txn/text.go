@@ -193,9 +193,8 @@ func (r *Report) finishedCells(t *Transaction, theme render.Theme) []string {
 		status = theme.Look(status + "?")
 	}
 	return []string{status, itoa(t.ProducerID) + "/" + itoa(int64(t.ProducerEpoch)), itoa(t.FirstOffset),
-		itoa(t.LastOffset), id,
-		render.Minute(t.FirstMs), render.Duration(t.MarkerMs - t.FirstMs), render.Count(t.Records), render.Bytes(t.Bytes),
-		itoa(t.Marker)}
+		itoa(t.LastOffset), id, render.Minute(t.FirstMs), render.Duration(t.MarkerMs - t.FirstMs), render.Count(t.Records),
+		render.Bytes(t.Bytes), itoa(t.Marker)}
 }
 
 // AppendWarnings appends what makes the answer uncertain, a paragraph each.

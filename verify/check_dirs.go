@@ -141,8 +141,7 @@ func (p *partition) leftover(f *logdir.File, seen map[string]bool) {
 	seen[group] = true
 	finding := Finding{Place: inFile(f.Rel, -1, -1), logPos: -1}
 	for _, other := range p.dir.Files {
-		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase &&
-			other.Name.Base == n.Base &&
+		if other != f && other.Name.Suffix == n.Suffix && other.Name.HasBase && n.HasBase && other.Name.Base == n.Base &&
 			n.Kind != format.KindCheckpoint {
 			finding.Related = append(finding.Related, inFile(other.Rel, -1, -1))
 		}

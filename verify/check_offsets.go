@@ -293,8 +293,7 @@ func (o *offsetOrder) settleAhead(c placed, want int64, next *placed) {
 	default:
 		o.outlierFinding = o.found(c, Finding{Code: "offset-order", Place: c.place(), from: want, until: c.next,
 			Message: fmt.Sprintf("the batch begins at offset %d, but offset %d should come here, and the next batch "+
-				"begins at %d", c.base, want,
-				next.base),
+				"begins at %d", c.base, want, next.base),
 			Related: []Place{next.place()}})
 		o.outlier, o.missing = c, want
 		c.base, c.next = want, next.base
@@ -428,9 +427,8 @@ func (o *offsetOrder) wrongBase(c placed, want int64, next *placed) {
 // the place is where that log ends now.
 func (o *offsetOrder) gap(want int64, b placed) {
 	f := Finding{Code: "offset-gap", Place: b.place(), Evidence: []Evidence{{"base offset", itoa(want), itoa(b.base)}},
-		Message: plural(b.base-want, "offset is", "offsets are") + fmt.Sprintf(" missing before offset %d, and nothing "+
-			"shows that the log "+
-			"cleaner took them", b.base)}
+		Message: plural(b.base-want, "offset is", "offsets are") +
+			fmt.Sprintf(" missing before offset %d, and nothing shows that the log cleaner took them", b.base)}
 	var short *segment
 	switch {
 	case o.emptied != nil && o.emptied.base == want:

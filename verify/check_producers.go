@@ -96,27 +96,23 @@ func (x *producerFollower) issue(seg *segment, b *format.Batch, event *format.Pr
 	switch event.Issue {
 	case format.ProducerSequenceGap:
 		message := fmt.Sprintf("producer %d goes from sequence %d to %d; what is between was never stored, or is lost",
-			b.ProducerID,
-			before.LastSequence, b.BaseSequence)
+			b.ProducerID, before.LastSequence, b.BaseSequence)
 		if b.BaseSequence <= before.LastSequence {
 			message = fmt.Sprintf("producer %d comes with sequence %d, though all up to %d is there already: a duplicate "+
-				"was stored", b.ProducerID,
-				b.BaseSequence, before.LastSequence)
+				"was stored", b.ProducerID, b.BaseSequence, before.LastSequence)
 		}
 		x.found(seg, b, "producer-sequence", message, Evidence{"base sequence", strconv.Itoa(int(want)),
 			strconv.Itoa(int(b.BaseSequence))})
 	case format.ProducerSequenceStart:
-		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes from epoch %d to %d with sequence %d; a new epoch "+
-			"begins with 0", b.ProducerID,
-			before.ProducerEpoch, b.ProducerEpoch, b.BaseSequence), Evidence{"producer epoch",
-			strconv.Itoa(int(before.ProducerEpoch)),
-			strconv.Itoa(int(b.ProducerEpoch))})
+		x.found(seg, b, "producer-epoch",
+			fmt.Sprintf("producer %d goes from epoch %d to %d with sequence %d; a new epoch begins with 0", b.ProducerID,
+				before.ProducerEpoch, b.ProducerEpoch, b.BaseSequence),
+			Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)), strconv.Itoa(int(b.ProducerEpoch))})
 	case format.ProducerEpochBack:
-		x.found(seg, b, "producer-epoch", fmt.Sprintf("producer %d goes back from epoch %d to %d; a broker would have "+
-			"fenced it", b.ProducerID,
-			before.ProducerEpoch, b.ProducerEpoch), Evidence{"producer epoch", strconv.Itoa(int(before.ProducerEpoch)) +
-			" or more",
-			strconv.Itoa(int(b.ProducerEpoch))})
+		x.found(seg, b, "producer-epoch",
+			fmt.Sprintf("producer %d goes back from epoch %d to %d; a broker would have fenced it", b.ProducerID,
+				before.ProducerEpoch, b.ProducerEpoch), Evidence{"producer epoch",
+				strconv.Itoa(int(before.ProducerEpoch)) + " or more", strconv.Itoa(int(b.ProducerEpoch))})
 	default:
 		x.found(seg, b, "producer-epoch", fmt.Sprintf("the coordinator epoch of producer %d's marker goes back",
 			b.ProducerID), Evidence{})

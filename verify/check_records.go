@@ -188,8 +188,7 @@ func lookAtTimestamps(p *batchPass, f *recordFacts) {
 
 func timestampFinding(p *batchPass, code string, offset, timestampMs int64, why string) {
 	p.found(Finding{Code: code, Place: p.place(), Message: fmt.Sprintf("the timestamp of record %d, %d (%s), %s", offset,
-		timestampMs,
-		instant(timestampMs), why), Evidence: []Evidence{{"timestamp", "", itoa(timestampMs)}}})
+		timestampMs, instant(timestampMs), why), Evidence: []Evidence{{"timestamp", "", itoa(timestampMs)}}})
 }
 
 // oddUnit guesses the unit of a timestamp that makes no sense in milliseconds but falls into the years 2001 to 2100 in

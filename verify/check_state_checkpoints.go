@@ -315,15 +315,13 @@ func lookAtHighWatermark(p *partition, start, end int64) {
 	case !ok:
 	case c.offset > end && p.stoppedAt(end):
 		c.found("high-watermark-beyond-end", Warning, end, c.offset-1, "at most "+itoa(end),
-			fmt.Sprintf("the line says %d, but the log ends at %d, where it ended when the broker stopped", c.offset,
-				end))
+			fmt.Sprintf("the line says %d, but the log ends at %d, where it ended when the broker stopped", c.offset, end))
 	case c.offset > end:
 		c.found("high-watermark-beyond-end", Damage, end, c.offset-1, "at most "+itoa(end),
 			fmt.Sprintf("consumers could read up to offset %d, but the log ends at %d", c.offset, end))
 	case c.offset < start && p.shutdown == cleanShutdown:
 		c.found("high-watermark-below-start", Warning, c.offset, start-1, itoa(start)+" or more",
-			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker uses the latter",
-				c.offset, start))
+			fmt.Sprintf("the high watermark %d is below the start of the log, %d; a broker uses the latter", c.offset, start))
 	}
 }
 

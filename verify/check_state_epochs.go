@@ -148,8 +148,7 @@ func (x *epochFile) settle(follows bool) {
 		seg = first.seg
 		f.Place, f.logPos, f.Related = first.place, first.place.Pos, []Place{x.place(covering)}
 		f.Message = fmt.Sprintf("the leader epoch is %d, but by the leader-epoch-checkpoint and the batches around it is "+
-			"%d; the checksum leaves out this field",
-			first.epoch, covering.Epoch)
+			"%d; the checksum leaves out this field", first.epoch, covering.Epoch)
 		f.Evidence = []Evidence{{"leader epoch", itoa(int64(covering.Epoch)), itoa(int64(first.epoch))}}
 	}
 	x.p.found(seg, f)
@@ -169,8 +168,7 @@ func (x *epochFile) finish() {
 		e := &x.entries[0]
 		x.p.found(nil, Finding{Code: "leader-epoch-below-start", Place: x.place(e), logPos: -1, since: e.StartOffset,
 			Message: fmt.Sprintf("epoch %d begins at offset %d, but the log begins at %d; a broker cuts this file when it "+
-				"deletes a segment", e.Epoch,
-				e.StartOffset, start)})
+				"deletes a segment", e.Epoch, e.StartOffset, start)})
 	}
 	end, ok := x.p.end()
 	for i := range x.entries {

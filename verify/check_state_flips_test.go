@@ -91,8 +91,7 @@ func invisibleProperty(before, after []byte) string {
 // Each flipped bit of a state file is reported, but for those that make it say something else that could be true.
 func TestEveryFlippedBitOfStateFiles(t *testing.T) {
 	for _, file := range []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint",
-		"meta.properties",
-		".kafka_cleanshutdown", "hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata"} {
+		"meta.properties", ".kafka_cleanshutdown", "hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			dir := smallLogDir(t)
@@ -147,13 +146,11 @@ func TestEveryFlippedBitOfEpochs(t *testing.T) {
 // FuzzStateFiles reads any bytes as any of the state files: no panic, and every position lies in the file.
 func FuzzStateFiles(f *testing.F) {
 	names := []string{recoveryFile, watermarkFile, "log-start-offset-checkpoint", "cleaner-offset-checkpoint",
-		"meta.properties", ".kafka_cleanshutdown",
-		"hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata", "hello-0/00000000000000000001.snapshot",
-		"__cluster_metadata-0/quorum-state",
+		"meta.properties", ".kafka_cleanshutdown", "hello-0/leader-epoch-checkpoint", "hello-0/partition.metadata",
+		"hello-0/00000000000000000001.snapshot", "__cluster_metadata-0/quorum-state",
 		"__cluster_metadata-0/leader-epoch-checkpoint", "__cluster_metadata-0/00000000000000000001-0000000001.checkpoint"}
 	for i, content := range []string{"0\n1\nhello 0 1\n", "0\n", "0\n2\nhello 0 1\nhello 0 9999\n", "",
-		"#\nnode.id=1\nversion=1\ncluster.id=x\n", "{}",
-		"0\n2\n0 0\n1 1\n", "version: 0\ntopic_id: 2kzhCdWMRGekhmxs3vSlmA",
+		"#\nnode.id=1\nversion=1\ncluster.id=x\n", "{}", "0\n2\n0 0\n1 1\n", "version: 0\ntopic_id: 2kzhCdWMRGekhmxs3vSlmA",
 		string(format.AppendProducerSnapshot(nil, []format.ProducerEntry{{ProducerID: 1}})),
 		`{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0}`, "0\n1\n5 0\n",
 		string(fixture.AppendBatch(nil, fixture.Batch{Records: []fixture.Record{{}}}))} {

@@ -298,8 +298,7 @@ func lackOfProperties(l *logDir) {
 	s := l.driver.dirState(l.dir)
 	if !s.checkpointed() && l.dir.File(format.KindCleanShutdown) == nil {
 		if b, _ := l.driver.start(l.dir); b != nil && b.StopsAt(propertiesOf(l.dir)) {
-			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1,
-				-1),
+			l.found(Finding{Code: "meta-properties-missing", Place: inFile(format.KindMetaProperties.Info().Name, -1, -1),
 				logPos: -1,
 				Message: "there is no such file, though the other log directories have one; a broker does not start with an " +
 					"unformatted log directory"})
@@ -367,8 +366,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 			f.Severity = Warning // the one is a copy of the other, it seems
 		}
 		f.Message = fmt.Sprintf("the log directory %s has the directory id %s too; if both belong to one broker, it does "+
-			"not start", a.LogDir.Display,
-			a.Meta.DirectoryID)
+			"not start", a.LogDir.Display, a.Meta.DirectoryID)
 	case a.Meta.ClusterID != b.Meta.ClusterID && a.Meta.ClusterID != "" && b.Meta.ClusterID != "":
 		at("cluster.id")
 		f.Code = "cluster-id-differs"
@@ -376,8 +374,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 			f.Severity = Warning // two brokers of two clusters, it seems
 		}
 		f.Message = fmt.Sprintf("the cluster id is %s, but in %s it is %s; if both belong to one broker, it does not start",
-			b.Meta.ClusterID, a.LogDir.Display,
-			a.Meta.ClusterID)
+			b.Meta.ClusterID, a.LogDir.Display, a.Meta.ClusterID)
 		f.Evidence = []Evidence{{"cluster id", a.Meta.ClusterID, b.Meta.ClusterID}}
 	case a.Meta.HasNodeID && b.Meta.HasNodeID && !sameNode:
 		at("node.id")
@@ -389,8 +386,7 @@ func comparePair(o *operands, a, b *dirState) bool {
 			f.Severity = Damage
 		}
 		f.Message = fmt.Sprintf("the node id is %d, but in %s it is %d; if both belong to one broker, it does not start",
-			b.Meta.NodeID, a.LogDir.Display,
-			a.Meta.NodeID)
+			b.Meta.NodeID, a.LogDir.Display, a.Meta.NodeID)
 		f.Evidence = []Evidence{{"node id", itoa(int64(a.Meta.NodeID)), itoa(int64(b.Meta.NodeID))}}
 	default:
 		return false

@@ -88,8 +88,7 @@ func lookAtQuorumState(p *partition, f *logdir.File) {
 	if p.hasLast && p.whole() && q.LeaderEpoch < p.lastBatch.LeaderEpoch {
 		p.found(nil, Finding{Code: "quorum-state-behind", Place: inFile(f.Rel, 0, lineLength(raw, 0)), logPos: -1,
 			Message: fmt.Sprintf("the last epoch is %d by this file, but %d by the log; a controller uses the log, and "+
-				"has forgotten its vote", q.LeaderEpoch,
-				p.lastBatch.LeaderEpoch),
+				"has forgotten its vote", q.LeaderEpoch, p.lastBatch.LeaderEpoch),
 			Evidence: []Evidence{{"leader epoch", itoa(int64(p.lastBatch.LeaderEpoch)) + " or more",
 				itoa(int64(q.LeaderEpoch))}}})
 	}
@@ -104,9 +103,8 @@ func lookAtSnapshotRange(p *partition) {
 	}
 	var newest *logdir.File
 	for _, f := range p.dir.Files {
-		if f.Name.Of(format.KindCheckpoint) &&
-			(newest == nil || newest.Name.Epoch < f.Name.Epoch || newest.Name.Epoch == f.Name.Epoch &&
-				newest.Name.Base < f.Name.Base) {
+		if f.Name.Of(format.KindCheckpoint) && (newest == nil || newest.Name.Epoch < f.Name.Epoch ||
+			newest.Name.Epoch == f.Name.Epoch && newest.Name.Base < f.Name.Base) {
 			newest = f
 		}
 	}
@@ -233,8 +231,7 @@ func oddQuorumState(file string, raw []byte, q *format.QuorumState) (Finding, bo
 func quorumText(q *format.QuorumState) string {
 	if q.DataVersion == 1 {
 		return fmt.Sprintf(`{"leaderId":%d,"leaderEpoch":%d,"votedId":%d,"votedDirectoryId":"%s","data_version":1}`,
-			q.LeaderID, q.LeaderEpoch, q.VotedID,
-			q.VotedDirectoryID)
+			q.LeaderID, q.LeaderEpoch, q.VotedID, q.VotedDirectoryID)
 	}
 	voters := ""
 	for i, id := range q.Voters {

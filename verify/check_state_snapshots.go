@@ -409,8 +409,7 @@ func (x *snapshotFollower) stray(end int64) {
 	}
 	x.goneSegments(gaps)
 	for _, f := range x.p.dir.Files {
-		if f.Name.Of(format.KindProducerSnapshot) && !at[f.Name.Base] &&
-			f.Name.Base < end {
+		if f.Name.Of(format.KindProducerSnapshot) && !at[f.Name.Base] && f.Name.Base < end {
 			x.p.found(nil, Finding{Code: "snapshot-stray", Place: inFile(f.Rel, -1, -1), logPos: -1, from: f.Name.Base,
 				until:   f.Name.Base + 1,
 				Message: "no segment begins at this offset, and the log does not end there"})
@@ -423,8 +422,7 @@ func (x *snapshotFollower) stray(end int64) {
 func (x *snapshotFollower) goneSegments(gaps map[int64]*Finding) {
 	for _, f := range x.p.dir.Files {
 		gap := gaps[f.Name.Base]
-		if !f.Name.Of(format.KindProducerSnapshot) || gap == nil || gap.Pos != 0 ||
-			gap.Severity == Damage {
+		if !f.Name.Of(format.KindProducerSnapshot) || gap == nil || gap.Pos != 0 || gap.Severity == Damage {
 			continue
 		}
 		gap.Severity = Damage

@@ -165,14 +165,11 @@ var stateDamage = []struct {
 			"note checkpoint-partition-missing replication-offset-checkpoint - -",
 		}},
 	{"meta.properties missing", []string{cleanData1}, func(t *testing.T, dir []string) {
-		remove(t, dir[0],
-			"meta.properties")
-	},
-		[]string{"damage meta-properties-missing meta.properties - -"}},
+		remove(t, dir[0], "meta.properties")
+	}, []string{"damage meta-properties-missing meta.properties - -"}},
 	{"meta.properties without node.id", []string{cleanData1}, replaced("meta.properties", "node.id", "node_id"),
 		[]string{"damage meta-properties-unreadable meta.properties 122 -"}},
-	{"meta.properties of an unknown version", []string{cleanData1}, replaced("meta.properties", "version=1",
-		"version=5"),
+	{"meta.properties of an unknown version", []string{cleanData1}, replaced("meta.properties", "version=1", "version=5"),
 		[]string{"damage meta-properties-unreadable meta.properties 78 -"}},
 	{"other cluster", []string{cleanData1, cleanData2}, replaced("meta.properties", "cluster.id=A", "cluster.id=B"),
 		[]string{"damage cluster-id-differs meta.properties 88 -"}},
@@ -192,19 +189,16 @@ var stateDamage = []struct {
 		"damage partition-twice inventory-2 - -",
 	}},
 	{"marker of another kind", []string{cleanData1}, func(t *testing.T, dir []string) {
-		apply(t, dir[0],
-			`write .kafka_cleanshutdown "yes"`)
-	},
-		[]string{"note clean-shutdown-content .kafka_cleanshutdown 0 -"}},
+		apply(t, dir[0], `write .kafka_cleanshutdown "yes"`)
+	}, []string{"note clean-shutdown-content .kafka_cleanshutdown 0 -"}},
 	{"quorum-state cut off", []string{cleanMeta}, func(t *testing.T, dir []string) {
 		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "truncate quorum-state 40")
 	}, []string{"damage quorum-state-unreadable __cluster_metadata-0/quorum-state 0 -"}},
 	{"quorum-state missing", []string{cleanMeta}, func(t *testing.T, dir []string) {
 		apply(t, filepath.Join(dir[0], "__cluster_metadata-0"), "remove quorum-state")
 	}, []string{"warning quorum-state-missing __cluster_metadata-0/quorum-state - -"}},
-	{"quorum-state of an old epoch", []string{cleanMeta}, replaced("__cluster_metadata-0/quorum-state",
-		`"leaderEpoch":2`,
-		`"leaderEpoch":1`),
+	{"quorum-state of an old epoch", []string{cleanMeta},
+		replaced("__cluster_metadata-0/quorum-state", `"leaderEpoch":2`, `"leaderEpoch":1`),
 		[]string{"warning quorum-state-behind __cluster_metadata-0/quorum-state 0 -"}},
 	{"metadata snapshot with a flipped bit", []string{"4.4.0/internal/__cluster_metadata-0"},
 		func(t *testing.T, dir []string) {
@@ -260,8 +254,7 @@ var stateDamage = []struct {
 		mkdir(t, filepath.Join(dir[0], "prices-0", "old"))
 	}, []string{"note unknown-directory prices-0/old - -", "damage unknown-directory lost+found - -"}},
 	{"a partition that is being deleted, and cannot be loaded", []string{cleanData1}, func(t *testing.T, dir []string) {
-		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"),
-			nil)
+		writeFile(t, filepath.Join(dir[0], "doomed-0.61ff0ed15c184741a4c8be2748a54102-delete", "partition.metadata"), nil)
 	}, []string{"damage partition-metadata-unreadable " +
 		"doomed-0.61ff0ed15c184741a4c8be2748a54102-delete/partition.metadata 0 -"}},
 	{"a partition without a directory", cleanDirs, func(t *testing.T, dir []string) {

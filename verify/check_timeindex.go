@@ -106,8 +106,7 @@ func (x *timeFollower) end(seg *segment) {
 		}
 		e := x.times.Entry(violation.Slot)
 		x.found(seg, "timeindex-invalid", violation.Slot, 1, fmt.Sprintf("entry %d (%s, offset %d) is wrong: %s",
-			violation.Slot, instant(e.TimestampMs),
-			e.Offset, violation.Condition))
+			violation.Slot, instant(e.TimestampMs), e.Offset, violation.Condition))
 	case x.final(seg) && !x.check.LastIsLargest():
 		x.lastEntry(seg)
 	case x.check.Inexact >= 0:

@@ -128,11 +128,10 @@ func (x *txnFollower) compare(seg *segment, want format.AbortedTxn) {
 		x.unstable(seg, e, want)
 		return
 	}
-	f := x.found(seg, "txnindex-entry", x.next, fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable "+
-		"offset %d; by the log "+
-		"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset,
-		want.ProducerID, want.FirstOffset, want.LastOffset,
-		want.LastStableOffset))
+	f := x.found(seg, "txnindex-entry", x.next,
+		fmt.Sprintf("entry %d says producer %d, offsets %d to %d, last stable offset %d; by the log "+
+			"it is producer %d, %d to %d, %d", x.next, e.ProducerID, e.FirstOffset, e.LastOffset, e.LastStableOffset,
+			want.ProducerID, want.FirstOffset, want.LastOffset, want.LastStableOffset))
 	f.Producer = new(want.ProducerID)
 	f.Evidence = []Evidence{{"first offset", itoa(want.FirstOffset), itoa(e.FirstOffset)},
 		{"producer id", itoa(want.ProducerID), itoa(e.ProducerID)},
@@ -161,8 +160,7 @@ func (x *txnFollower) hidden(e format.AbortedTxn) {
 		s.finding.Message += fmt.Sprintf("; a search for aborted transactions below %d ends there and misses the one of "+
 			"producer %d that begins at offset %d, so that consumers with read_committed get its records. Brokers write such "+
 			"entries themselves where several transactions come in one append, as to a replica that follows or is moved; kseg "+
-			"verify --rebuild writes the right index", s.offset, e.ProducerID,
-			e.FirstOffset)
+			"verify --rebuild writes the right index", s.offset, e.ProducerID, e.FirstOffset)
 		x.p.found(s.seg, s.finding)
 	}
 }

@@ -64,8 +64,7 @@ func TestDamage(t *testing.T) {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := fixture.Damaged(t, r.Name)
-			for _, o := range []Options{{Jobs: 1}, {Jobs: 2}, {Jobs: 1, run: 1}, {Jobs: 2, run: 1},
-				{Jobs: 3, run: 1000}} {
+			for _, o := range []Options{{Jobs: 1}, {Jobs: 2}, {Jobs: 1, run: 1}, {Jobs: 2, run: 1}, {Jobs: 3, run: 1000}} {
 				o.Level = Records
 				found, summary := runOn(t, o, dir)
 				var got []string

@@ -94,14 +94,12 @@ var elsewhere = []struct {
 	}, "damage segment-name 00000000000000000097.log 0 96-99"},
 	{"an entry that points beyond the end of a log with room kept free", plainBase, func(t *testing.T, dir string) {
 		rewritten(t, dir, "00000000000000000096.timeindex", func(data []byte) []byte {
-			return append(data,
-				make([]byte, 120)...)
+			return append(data, make([]byte, 120)...)
 		})
 		rewritten(t, dir, "00000000000000000096.log", func(data []byte) []byte { return append(data, make([]byte, 8192)...) })
 		rewritten(t, dir, "00000000000000000096.index", func(data []byte) []byte {
 			data[4] = 1
-			return append(data,
-				make([]byte, 80)...)
+			return append(data, make([]byte, 80)...)
 		})
 	}, "note zero-tail 00000000000000000096.log 2237 -\n\tdamage index-invalid 00000000000000000096.index 0 103"},
 	{"the first log is gone, and the broker has stopped", plainBase, func(t *testing.T, dir string) {

@@ -343,8 +343,7 @@ func explainsState(cause, effect *Finding) bool {
 		return cause.Code == "leader-epoch-beyond-end" && cause.File == effect.File || (cause.Code == "leader-epoch-order" ||
 			moved) && cause.File == effect.File && cause.Pos == effect.Pos ||
 			moved && slices.ContainsFunc(effect.Related, func(place Place) bool {
-				return place.File == cause.File &&
-					place.Pos == cause.Pos
+				return place.File == cause.File && place.Pos == cause.Pos
 			})
 	case "snapshot-stray", "snapshot-missing":
 		from, to := cause.doubtful()

@@ -159,8 +159,7 @@ func TestBesideAWriter(t *testing.T) {
 			}
 		}
 		if slices.ContainsFunc(summary.NotRead, func(text string) bool {
-			return !strings.Contains(text,
-				"not a file or directory of Kafka's")
+			return !strings.Contains(text, "not a file or directory of Kafka's")
 		}) {
 			t.Errorf("run %d: not read: %v", i, summary.NotRead)
 		}

@@ -190,8 +190,7 @@ func (p *partition) run(src *walk.Walker[looked]) error {
 // damaged reports whether there is damage so far.
 func (p *partition) damaged() bool {
 	return slices.ContainsFunc(p.findings, func(f *Finding) bool {
-		return f.Severity == Damage &&
-			!p.driver.opts.Ignore[f.Code]
+		return f.Severity == Damage && !p.driver.opts.Ignore[f.Code]
 	})
 }
 

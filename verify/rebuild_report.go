@@ -127,8 +127,7 @@ func NewRebuildTable(w io.Writer, theme render.Theme, quiet bool) *RebuildTable 
 	return &RebuildTable{theme: theme, quiet: quiet, table: render.NewTable(w, theme, render.Column{Name: "outcome"},
 		render.Column{Name: "file"}, render.Column{Name: "bytes", Right: true}, render.Column{Name: "kept", Right: true},
 		render.Column{Name: "interval", Right: true}, render.Column{Name: "index", Right: true},
-		render.Column{Name: "timeindex", Right: true},
-		render.Column{Name: "txnindex", Right: true})}
+		render.Column{Name: "timeindex", Right: true}, render.Column{Name: "txnindex", Right: true})}
 }
 
 // Segment adds a row.
@@ -141,8 +140,7 @@ func (r *RebuildTable) Segment(s *rebuild.Segment) error {
 		kept = 0
 	}
 	r.table.Row(paintOutcome(r.theme, s, string(s.Outcome)), render.Escaped(s.Name()), itoa(s.Size), itoa(kept),
-		s.Interval.Value,
-		itoa(int64(s.IndexEntries)), itoa(int64(s.TimeIndexEntries)), itoa(int64(s.TxnIndexEntries)))
+		s.Interval.Value, itoa(int64(s.IndexEntries)), itoa(int64(s.TimeIndexEntries)), itoa(int64(s.TxnIndexEntries)))
 	return nil
 }
 

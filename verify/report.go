@@ -317,9 +317,8 @@ func VerdictText(s *Summary) (verdict, rest string) {
 	if s.Segments == 0 && s.Partitions == 0 && s.Files > 0 {
 		text += plural(s.Files, "file", "files")
 	} else {
-		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"), plural(s.Segments, "segment",
-			"segments"),
-			plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
+		text += fmt.Sprintf("%s, %s, %s, %s", plural(s.Partitions, "partition", "partitions"),
+			plural(s.Segments, "segment", "segments"), plural(s.Batches, "batch", "batches"), render.Bytes(s.Bytes))
 	}
 	if s.SampledOf > 0 {
 		text += fmt.Sprintf("; a sample: %d of %s", s.Sampled, plural(int64(s.SampledOf), "partition", "partitions"))

@@ -194,8 +194,7 @@ func (r *JUnitReport) append(buf []byte, id int, s *junitSuite) []byte {
 			message = fmt.Sprintf("%d in all, the first: %s", c.findings, message)
 		}
 		buf = fmt.Appendf(buf, ">\n      <%s type=%s message=%s>%s</%s>\n    </testcase>\n", c.element, attribute(c.kind),
-			attribute(message),
-			escapeXML(c.text.String()), c.element)
+			attribute(message), escapeXML(c.text.String()), c.element)
 	}
 	return fmt.Appendf(buf, "    <system-out>%s</system-out>\n    <system-err></system-err>\n  </testsuite>\n",
 		escapeXML(s.out.String()))

@@ -238,8 +238,7 @@ func TestJUnitHostileNames(t *testing.T) {
 	doc, text, found := junit(t, Damage, Options{}, root, filepath.Join(root, "\x02<missing>"))
 	doc.check(t)
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\n' ||
-			r == '\u202e' || r == 0xfffe
+		return r < ' ' && r != '\n' || r == '\u202e' || r == 0xfffe
 	}) {
 		t.Errorf("characters that XML cannot have:\n%q", text)
 	}

@@ -70,8 +70,7 @@ var sentences = []struct {
 	{regexp.MustCompile(` puts another log in its place`), func(o *outcome, file string, _ []string) bool {
 		return !bytes.Equal(o.before[file], o.after[file])
 	}},
-	{regexp.MustCompile(` deletes the file(?:$|, with)`), func(o *outcome, file string,
-		_ []string) bool {
+	{regexp.MustCompile(` deletes the file(?:$|, with)`), func(o *outcome, file string, _ []string) bool {
 		return o.after[file] == nil
 	}},
 	{regexp.MustCompile(` (makes|writes) a new file`), func(o *outcome, file string, _ []string) bool {

@@ -175,8 +175,7 @@ func (p *partition) spotOf(f *Finding) spot {
 // confirmed are the findings that are no worse than a note, or were seen in an earlier look too.
 func (p *partition) confirmed(now []*Finding, earlier map[spot]bool) []*Finding {
 	return slices.DeleteFunc(slices.Clone(now), func(f *Finding) bool {
-		return f.Severity > Note &&
-			!earlier[p.spotOf(f)]
+		return f.Severity > Note && !earlier[p.spotOf(f)]
 	})
 }
 

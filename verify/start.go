@@ -277,8 +277,7 @@ func (p *partition) vanishing() string {
 		return ", marker or not"
 	}
 	return fmt.Sprintf(", marker or not, and the partitions of %s (%s) are set aside as -stray",
-		plural(int64(len(b.Vanished)), "topic", "topics"),
-		strings.Join(b.Vanished[:min(len(b.Vanished), 5)], ", "))
+		plural(int64(len(b.Vanished)), "topic", "topics"), strings.Join(b.Vanished[:min(len(b.Vanished), 5)], ", "))
 }
 
 // startWords names the start that is meant: that of a partition whose log directory is not known is supposed.

@@ -14,9 +14,8 @@ import (
 
 // truncated are directories in which each log is cut: partitions of all kinds.
 var truncated = []string{"4.4.0/damage-base/txn", "4.4.0/compacted", "4.4.0/logdirs/killed", "4.4.0/preallocate",
-	"0.10.2.2/legacy", "0.9.0.1/legacy",
-	"3.7.2/transactions", "4.4.0/damage-base/plain", "4.4.0/damage-base/zipped", "4.4.0/internal", "4.4.0/logdirs/clean",
-	"4.4.0/transactions"}
+	"0.10.2.2/legacy", "0.9.0.1/legacy", "3.7.2/transactions", "4.4.0/damage-base/plain", "4.4.0/damage-base/zipped",
+	"4.4.0/internal", "4.4.0/logdirs/clean", "4.4.0/transactions"}
 
 const (
 	noTrace  = "no checkpoint, snapshot or index entry was written after the place before the broker was killed"

@@ -173,8 +173,7 @@ func TestInterrupt(t *testing.T) {
 // not known of producers and transactions is no fault.
 func TestNoFalseAlarmsAfterRetention(t *testing.T) {
 	for _, name := range []string{cleanData1 + "/inventory-0", "4.4.0/logdirs/killed/data1/inventory-0", txnBase,
-		"3.7.2/transactions/ledger37-0",
-		compacted + "/users-0"} {
+		"3.7.2/transactions/ledger37-0", compacted + "/users-0"} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, restarted), func(t *testing.T) {
 				t.Parallel()

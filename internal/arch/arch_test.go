@@ -227,8 +227,7 @@ func TestImports(t *testing.T) {
 		rule, ok := room(src.pkg)
 		if !ok {
 			t.Errorf("%s: package %s is not in the table of internal/arch: say there what it may import, and in "+
-				"docs/architecture.md why",
-				src.name, src.pkg)
+				"docs/architecture.md why", src.name, src.pkg)
 			continue
 		}
 		for _, spec := range src.file.Imports {
@@ -270,8 +269,7 @@ func TestFileAccess(t *testing.T) {
 			canWrite := writers.MatchString(src.name)
 			if slices.Contains(opens[imp], sel.Sel.Name) && !readers.MatchString(src.name) && !canWrite {
 				t.Errorf("%s:%d calls %s.%s: only logdir opens files, so that one place answers for read-only, faults and "+
-					"vanished files",
-					src.name, at, id.Name, sel.Sel.Name)
+					"vanished files", src.name, at, id.Name, sel.Sel.Name)
 			}
 			if slices.Contains(writes[imp], sel.Sel.Name) && !canWrite {
 				t.Errorf("%s:%d calls %s.%s: only cmd/output*.go, rebuild and salvage write, and never beside the inputs",

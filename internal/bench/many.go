@@ -25,8 +25,7 @@ var many = []struct {
 		"verify DIR", "verify -o json --jobs 1 DIR", "lookup DIR --offset 0", "lookup DIR --timestamp -1d",
 		"lookup DIR --sweep", "density DIR", "retention DIR", "retention --plan DIR", "txn DIR", "groups DIR",
 		"metadata DIR", "metadata DIR --type topic_partition", "compaction DIR", "compare DIR COPY",
-		"compare --fingerprint DIR",
-		"predict DIR", "predict --shutdown unclean DIR", "salvage DIR -o OUT"}},
+		"compare --fingerprint DIR", "predict DIR", "predict --shutdown unclean DIR", "salvage DIR -o OUT"}},
 	{"segments", segments, []string{"ls PARTITION", "ls --stats DIR", "ls --by segment DIR", "dump PARTITION",
 		"verify DIR", "lookup PARTITION --offset 2500", "lookup PARTITION --timestamp -1d", "lookup PARTITION --sweep",
 		"density PARTITION", "retention PARTITION", "txn PARTITION", "compaction PARTITION", "compare DIR COPY",
@@ -57,8 +56,7 @@ var many = []struct {
 		"verify DIR", "predict DIR"}},
 	{"findings", findings, []string{"verify DIR", "verify -o json DIR", "verify -o junit DIR", "dump PARTITION",
 		"dump --records PARTITION", "predict --shutdown unclean DIR", "salvage PARTITION -o OUT", "compare DIR COPY",
-		"lookup PARTITION --sweep", "lookup PARTITION --offset 2500", "txn DIR", "compaction PARTITION",
-		"retention DIR"}},
+		"lookup PARTITION --sweep", "lookup PARTITION --offset 2500", "txn DIR", "compaction PARTITION", "retention DIR"}},
 	{"leftovers", leftovers, []string{"ls DIR", "verify DIR", "predict DIR", "retention DIR", "dump DIR", "txn DIR"}},
 }
 
@@ -133,12 +131,11 @@ func topicID(i int) []byte {
 
 func partitions(dir string, n int) error {
 	for i := range n {
-		if err := write(filepath.Join(dir, fmt.Sprintf("t-%d-0", i)),
-			segmentFile(0, format.KindLog), batch(0, "k", "v", idle),
-			segmentFile(0, format.KindOffsetIndex), "",
-			segmentFile(0, format.KindTimeIndex), format.AppendTimeEntry(nil, 0, format.TimeEntry{TimestampMs: startMs}),
-			"leader-epoch-checkpoint", "0\n1\n0 0\n",
-			"partition.metadata", "version: 0\ntopic_id: "+base64.RawURLEncoding.EncodeToString(topicID(i))+"\n"); err != nil {
+		if err := write(filepath.Join(dir, fmt.Sprintf("t-%d-0", i)), segmentFile(0, format.KindLog),
+			batch(0, "k", "v", idle), segmentFile(0, format.KindOffsetIndex), "", segmentFile(0, format.KindTimeIndex),
+			format.AppendTimeEntry(nil, 0, format.TimeEntry{TimestampMs: startMs}), "leader-epoch-checkpoint", "0\n1\n0 0\n",
+			"partition.metadata", "version: 0\ntopic_id: "+base64.RawURLEncoding.EncodeToString(topicID(i))+"\n"); err !=
+			nil {
 			return err
 		}
 	}
