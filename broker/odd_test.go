@@ -88,6 +88,7 @@ func odds() []odd {
 	abort := end
 	abort.Key, _ = fixture.Marker(true, 0)
 	laterEnd.Key = abort.Key
+	far := fixture.Produced{Offset: math.MaxInt32, Records: 2, ID: -1}
 	large := fixture.Produced{Records: 1, ID: -1, Value: make([]byte, 5000)}
 	large.TimestampMs = 1
 	ahead, back := fixture.Produced{Offset: 100, Records: 1, ID: -1, TimestampMs: 2}, fixture.Produced{Offset: 50,
@@ -155,6 +156,7 @@ func odds() []odd {
 			write(t, dir, "00000000000000000002.index", "")
 			write(t, dir, "00000000000000000002.log", logOf(endAfter))
 		}, LoadOptions{Clean: true}, "batch length", nil, nil},
+		{"a split that makes one segment twice", hello, produced(far, begin, far), LoadOptions{}, "of it twice", nil, nil},
 		{"an index that is too long, and a directory where the other was", hello, func(t *testing.T, dir string) {
 			write(t, dir, firstIndex, strings.Repeat("\x00", 20480))
 			instead("00000000000000000000.timeindex")(t, dir)

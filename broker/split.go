@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -20,6 +21,12 @@ func (l *loader) split(over *overflow) error {
 	pieces, err := l.pieces(s)
 	if err != nil {
 		return err
+	}
+	for i, p := range pieces {
+		if slices.ContainsFunc(pieces[:i], func(q *piece) bool { return q.base == p.base }) {
+			return &Failure{Offline: true, Place: s.log.name, Err: fmt.Errorf("%w; a broker makes the segment %d of it twice, "+
+				"and fails to rename the second", over.err, p.base)}
+		}
 	}
 	l.replace(s, pieces)
 	return nil

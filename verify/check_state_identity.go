@@ -263,8 +263,8 @@ func lookAtMetaProperties(l *logDir) {
 				finding.Place = inFile(f.Rel, -1, -1)
 			}
 			l.found(Finding{Code: "meta-properties-unreadable", Place: finding.Place, logPos: -1,
-				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; the other log directories of the "+
-					"broker have it", lack)})
+				Message: fmt.Sprintf("it has no %s, without which no broker with KRaft starts; another log directory of the "+
+					"broker, if there is one, has it", lack)})
 		}
 	}
 	if f := l.dir.File(format.KindCleanShutdown); f != nil {
