@@ -1,10 +1,8 @@
 package broker
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,48 +12,6 @@ import (
 	"kseg/internal/fixture"
 	"kseg/logdir"
 )
-
-// writeBenchLog writes a partition of keyed records in batches of 16 KiB, half of them superseded, with a small active
-// segment.
-func writeBenchLog(tb testing.TB, dir string, size int64) {
-	tb.Helper()
-	rng := rand.New(rand.NewPCG(1, 2))
-	value := bytes.Repeat([]byte("0123456789"), 20)
-	segment, offset := size/4, int64(0)
-	keys := max(size/500, 10)
-	for written := int64(0); written <= size; {
-		var log []byte
-		base, index := offset, format.NewIndexBuilder(offset, 4096)
-		for int64(len(log)) < min(segment, max(size-written, 20000)) {
-			var body []byte
-			n := int32(0)
-			for ; len(body) < 16<<10; n++ {
-				r := format.Record{Key: fmt.Appendf(nil, "key-%08d", rng.Int64N(keys)), Value: value[:100+rng.IntN(100)]}
-				body = format.AppendRecord(body, &r, int64(n), n)
-			}
-			pos := int64(len(log))
-			log = format.AppendBatch(log, &format.Batch{BaseOffset: offset, LastOffsetDelta: n - 1, Count: n,
-				BaseTimestamp: 1796000000000,
-				MaxTimestamp:  1796000000000 + int64(n) - 1, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}, body)
-			b, err := format.DecodeBatch(log, pos)
-			if err != nil || index.Add(b.Ref()) != nil {
-				tb.Fatal(err)
-			}
-			offset += int64(n)
-		}
-		written += int64(len(log))
-		if err := index.Finish(); err != nil {
-			tb.Fatal(err)
-		}
-		for kind, content := range map[format.Kind][]byte{format.KindLog: log,
-			format.KindOffsetIndex: index.OffsetIndexBytes(),
-			format.KindTimeIndex:   index.TimeIndexBytes()} {
-			if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(base, kind)), content, 0o644); err != nil {
-				tb.Fatal(err)
-			}
-		}
-	}
-}
 
 // benchDir is a partition of KSEG_BENCH_MB megabytes, 64 if that is not set.
 func benchDir(tb testing.TB) (string, int64) {
@@ -67,7 +23,7 @@ func benchDir(tb testing.TB) (string, int64) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	writeBenchLog(tb, dir, mb<<20)
+	fixture.WriteBenchLog(tb, dir, mb<<20, format.CodecNone)
 	return dir, mb << 20
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"math"
+	"slices"
 
 	"kseg/format"
 )
@@ -113,9 +114,12 @@ type filtered struct {
 }
 
 func (f *recordFilter) facts(rec *format.Record) filtered {
-	return filtered{keptRecord: keptRecord{rec.Offset, rec.Timestamp, 1 + rec.ContentSize()}, size: rec.Size,
+	return filtered{keptRecord: keptRecord{rec.Offset, rec.Timestamp, recordBody(rec)}, size: rec.Size,
 		keyed: rec.Key != nil, valued: rec.Value != nil}
 }
+
+// recordBody is the size of a record without its length and its two deltas.
+func recordBody(rec *format.Record) int64 { return 1 + rec.ContentSize() }
 
 // next reads the next records of a batch, and brings what is known of their keys into the cache. It is false if there
 // are none left.
@@ -159,13 +163,12 @@ func (f *recordFilter) unread(b *looked) bool {
 	return true
 }
 
-// look judges the records of a batch.
-func (f *recordFilter) look(b *format.Batch) fate {
+// look judges the records of a batch, as they are remembered or else read.
+func (f *recordFilter) look(b *format.Batch, known *recalledBatch) fate {
 	out := fate{maxMs: -1, changed: b.Legacy()}
 	f.kept = f.kept[:0]
-	f.records.Reset(b)
 	all, kept := int64(0), int64(0)
-	for f.next(b) {
+	takeSome := func() {
 		for i := range f.some {
 			rec := &f.some[i]
 			all += rec.size
@@ -174,10 +177,22 @@ func (f *recordFilter) look(b *format.Batch) fate {
 			}
 		}
 	}
+	if known != nil && f.recalls(b, known.records) {
+		for some := range slices.Chunk(known.records, mostWarm) {
+			f.recall(b, some)
+			takeSome()
+		}
+	} else {
+		for f.records.Reset(b); f.next(b); {
+			takeSome()
+		}
+		if err := f.records.Err(); err != nil && !f.records.Unnoticed(true) {
+			out.err = err
+		}
+	}
 	out.kept = int64(len(f.kept))
 	out.changed = out.changed || out.kept < out.records
-	if err := f.records.Err(); err != nil && !f.records.Unnoticed(true) {
-		out.err = err
+	if out.err != nil {
 		return out
 	}
 	if out.kept > 0 {

@@ -16,6 +16,7 @@ type looked struct {
 	hasType bool
 	err     error // of the type, or of the records that go into the map
 	keys    []keyOffset
+	records []recalled // nil: they have to be read again
 	fate    fate
 	marked  fate // of a control batch that gets a delete horizon
 }
@@ -37,6 +38,7 @@ type looker struct {
 type runResult struct {
 	batches []looked
 	keys    []keyOffset
+	records []recalled
 	err     error
 }
 
@@ -77,7 +79,7 @@ func (c *cleaning) eachLooked(seg *CleanerSegment, start int64, look func(l *loo
 // run looks at the batches of a run, up to bytes that cannot be read.
 func (l *looker) run(seg *CleanerSegment, r *walk.Run[runResult], look func(l *looker, b *looked, res *runResult)) {
 	res := &r.Result
-	res.batches, res.keys, res.err = res.batches[:0], res.keys[:0], nil
+	res.batches, res.keys, res.records, res.err = res.batches[:0], res.keys[:0], res.records[:0], nil
 	until := len(r.Batches)
 	if len(r.Holes) > 0 {
 		until, res.err = r.Holes[0].Before, r.Holes[0].Err
@@ -95,32 +97,45 @@ func (l *looker) run(seg *CleanerSegment, r *walk.Run[runResult], look func(l *l
 	}
 }
 
-// lookKeys collects the records that go into the map.
-func (l *looker) lookKeys(b *looked, res *runResult, from int64) {
+// lookKeys collects the records that go into the map, and what is remembered of all.
+func (l *looker) lookKeys(b *looked, res *runResult, memory *recall, from int64) {
 	if b.Control() {
 		return
 	}
-	first := len(res.keys)
+	first, start, fits := len(res.keys), len(res.records), memory.takes(&b.Batch)
 	l.records.Reset(&b.Batch)
 	var rec format.Record
 	for l.records.Next(&rec) {
 		if rec.Key != nil && rec.Offset >= from {
 			res.keys = append(res.keys, keyOffset{l.filter.hasher.hash(rec.Key), rec.Offset, rec.Value != nil})
 		}
+		if fits = fits && len(res.records) < mostInRun; fits {
+			var r recalled
+			r, fits = recallable(&b.Batch, &rec)
+			res.records = append(res.records, r)
+		}
 	}
-	if err := l.records.Err(); err != nil && !l.records.Unnoticed(true) {
+	err := l.records.Err()
+	if err != nil && !l.records.Unnoticed(true) {
 		b.err = err
 	}
 	b.keys = res.keys[first:len(res.keys):len(res.keys)]
+	if fits && err == nil {
+		b.records, b.valid = res.records[start:len(res.records):len(res.records)], b.Valid()
+	}
 }
 
 // lookFate finds what becomes of the records.
-func (l *looker) lookFate(b *looked) {
-	b.valid = b.Valid()
+func (l *looker) lookFate(b *looked, known *recalledBatch) {
+	if known != nil {
+		b.valid = known.valid
+	} else {
+		b.valid = b.Valid()
+	}
 	if l.filter.unread(b) {
 		return
 	}
-	b.fate = l.filter.look(&b.Batch)
+	b.fate = l.filter.look(&b.Batch, known)
 	if b.Control() && b.fate.kept > 0 && b.fate.err == nil {
 		b.marked = b.fate
 		l.filter.measure(&b.marked, &b.Batch, true)

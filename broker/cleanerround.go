@@ -86,11 +86,21 @@ type CleanJob struct {
 
 // Clean finds what one round does. The error is about what could not be read, or wraps ctx's.
 func (l *CleanerLog) Clean(ctx context.Context, job CleanJob) (*Round, error) {
+	return l.cleaning(ctx, job, mostRecalled).run()
+}
+
+func (l *CleanerLog) cleaning(ctx context.Context, job CleanJob, memory int64) *cleaning {
 	c := &cleaning{CleanJob: job, ctx: ctx, log: l, records: format.NewRecordReader(job.Settings.MaxBatchBytes, nil),
 		keys:  newOffsetMap(job.Settings.MapKeys(), job.Range.FirstDirty),
 		round: &Round{Exact: true, NextHorizonMs: NeverForced}}
+	c.memory.batches = map[int64]recalledBatches{}
+	c.memory.left.Store(memory)
 	c.filter = recordFilter{keys: c.keys, hasher: newKeyHasher(), nowMs: job.NowMs, records: c.records,
 		horizonMs: addMs(job.NowMs, job.Settings.DeleteRetentionMs)}
+	return c
+}
+
+func (c *cleaning) run() (*Round, error) {
 	err := c.buildMap()
 	if err == nil {
 		c.round.Keys, c.round.EndOffset = c.keys.n, c.keys.latest+1
@@ -108,6 +118,7 @@ type cleaning struct {
 	ctx     context.Context
 	log     *CleanerLog
 	keys    *offsetMap
+	memory  recall
 	records *format.RecordReader
 	filter  recordFilter
 	txns    *cleanedTxns
@@ -192,7 +203,7 @@ func (c *cleaning) buildMap() error {
 		if err != nil {
 			return err
 		}
-		err = c.eachLooked(&dirty[i], seek, func(l *looker, b *looked, r *runResult) { l.lookKeys(b, r, from) },
+		err = c.eachLooked(&dirty[i], seek, func(l *looker, b *looked, r *runResult) { l.lookKeys(b, r, &c.memory, from) },
 			func(b *looked) error { return c.mapBatch(&dirty[i], b) })
 		if errors.Is(err, errFull) {
 			c.round.MapFull = true
@@ -211,6 +222,7 @@ func (c *cleaning) buildMap() error {
 
 func (c *cleaning) mapBatch(seg *CleanerSegment, b *looked) error {
 	c.keys.puts.batch(&b.Batch)
+	c.memory.add(seg.Base, b)
 	switch {
 	case b.Control():
 		err := b.err
@@ -280,7 +292,8 @@ func (c *cleaning) cleanGroups() error {
 			c.filter.keepLegacy = seg.ModMs > legacyHorizon
 			c.round.Segments = append(c.round.Segments, SegmentRound{Base: seg.Base, Size: seg.Size, Into: segments[0].Base})
 			c.segment = &c.round.Segments[len(c.round.Segments)-1]
-			err := c.eachLooked(seg, 0, func(l *looker, b *looked, _ *runResult) { l.lookFate(b) },
+			known := c.memory.batches[seg.Base]
+			err := c.eachLooked(seg, 0, func(l *looker, b *looked, _ *runResult) { l.lookFate(b, known.at(b.Pos)) },
 				func(b *looked) error { return c.cleanBatch(seg, b) })
 			if err != nil {
 				return err

@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -248,7 +250,7 @@ func TestJobsAgree(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeBenchLog(t, dir, 10<<20)
+	fixture.WriteBenchLog(t, dir, 10<<20, format.CodecNone)
 	task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000, mapBytes: 24 * 10000}
 	var want *Round
 	for _, jobs := range []int{1, 2, 5} {
@@ -266,5 +268,41 @@ func TestJobsAgree(t *testing.T) {
 		if !got.MapFull || got.RecordsKept == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%d jobs: %+v, want %+v", jobs, got, want)
 		}
+	}
+}
+
+// TestWhatIsRemembered has a round remember nothing, a part or all of the batches of random logs: it says the same.
+func TestWhatIsRemembered(t *testing.T) {
+	recalls := 0
+	for seed := range uint64(fixture.Times(40, 2000)) {
+		dir := filepath.Join(t.TempDir(), "t-0")
+		fixture.WriteKeyedLog(t, rand.New(rand.NewPCG(seed, 0)), dir, 1796000000000)
+		task := cleanTask{dir: dir, cleaned: -1, nowMs: 1796000000000 + int64(seed%2)*1000000, mapBytes: 24 * 60,
+			configs: map[string]string{"delete.retention.ms": "1000"}}
+		want := ""
+		for _, bytes := range []int64{0, 2000, mostRecalled} {
+			l, r, _, err := task.predict(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := l.cleaning(t.Context(), CleanJob{Settings: task.settings(), Range: &r, NowMs: task.nowMs, Jobs: 2}, bytes)
+			round, err := c.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := fmt.Sprintf("%+v", round.Stops)
+			round.Stops = nil
+			got := fmt.Sprintf("%+v %s", *round, stop)
+			want = cmp.Or(want, got)
+			for _, batches := range c.memory.batches {
+				recalls += len(batches)
+			}
+			if got != want {
+				t.Errorf("seed %d, %d bytes: %s, want %s", seed, bytes, got, want)
+			}
+		}
+	}
+	if recalls == 0 {
+		t.Error("nothing was remembered")
 	}
 }
