@@ -19,13 +19,16 @@ type KeyCensus struct {
 
 // KeyCount is what a log has of one key.
 type KeyCount struct {
-	Key         []byte
+	Key         []byte // nil if it is longer than mostKey
+	Size        int64  // of the key
 	Records     int64
 	Bytes       int64 // of keys and values
 	First, Last int64 // offsets
 	Tombstone   bool  // the last record has no value
-
 }
+
+// mostKey bounds the bytes of a key that are kept.
+const mostKey = 64 << 10
 
 // CountKeys counts keys, 21 to 32 bytes of memory each, and then looks for those with the most records, at most top of
 // them. Where a batch cannot be read, the rest of its segment is not counted.
@@ -92,7 +95,9 @@ func (m *offsetMap) highest(n int) map[keyHash]*KeyCount {
 
 func (k *KeyCount) take(rec *format.Record) {
 	if k.Records == 0 {
-		k.Key, k.First = slices.Clone(rec.Key), rec.Offset
+		if k.First, k.Size = rec.Offset, int64(len(rec.Key)); k.Size <= mostKey {
+			k.Key = slices.Clone(rec.Key)
+		}
 	}
 	k.Records++
 	k.Bytes += int64(len(rec.Key) + len(rec.Value))

@@ -12,6 +12,7 @@ import (
 	"kseg/format"
 	"kseg/internal/fixture"
 	"kseg/logdir"
+	"kseg/render"
 	"kseg/state"
 )
 
@@ -141,6 +142,31 @@ func TestTheLifeAndTheCensusOfKeys(t *testing.T) {
 	if c := r.Census; c.Unique != 1 || c.Records != 4 || c.NoKey != 2 || string(c.Top[0].Key) != "a" ||
 		c.Top[0].Records != 4 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Of a key that is very long --keys shows the length.
+func TestTheCensusOfLongKeys(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "__consumer_offsets-0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var log []byte
+	for i, size := range []int{65536, 65537} {
+		r := fixture.Record{Offset: int64(i), Key: make([]byte, size)}
+		log = fixture.AppendBatch(log, fixture.Batch{Records: []fixture.Record{r}})
+	}
+	if err := os.WriteFile(filepath.Join(dir, format.SegmentFileName(0, format.KindLog)), log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := report(t, dir, Options{Keys: 2})
+	if top := r.Census.Top; len(top) != 2 || len(top[0].Key) != 65536 || top[1].Key != nil {
+		t.Fatalf("%d keys", len(top))
+	}
+	text := string(r.AppendText(nil, render.Theme{}, render.PayloadHex, 200))
+	json := string(r.AppendJSON(nil, render.PayloadHex))
+	if !strings.Contains(text, " 65,537 bytes\n") || !strings.Contains(json, `"key":{"length":65537},"decoded":null`) {
+		t.Errorf("%s\n%.2000s", text[len(text)-200:], json)
 	}
 }
 

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"fmt"
 	"strconv"
 
 	"kseg/broker"
@@ -223,8 +224,12 @@ func (r *Report) appendCensus(dst []byte, payload render.Payload) []byte {
 		k := &r.Census.Top[i]
 		o := render.NewObj(dst, "compaction_key")
 		r.place(&o)
-		o.Bytes("key", k.Key, payload)
-		if topic == schema.None {
+		if k.Key == nil {
+			o.Raw("key", fmt.Appendf(nil, `{"length":%d}`, k.Size))
+		} else {
+			o.Bytes("key", k.Key, payload)
+		}
+		if topic == schema.None || k.Key == nil {
 			o.Null("decoded")
 		} else {
 			o.Raw("decoded", decoder.AppendJSON(nil, topic, k.Key, nil))

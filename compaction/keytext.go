@@ -3,6 +3,7 @@ package compaction
 import (
 	"strings"
 
+	"kseg/broker"
 	"kseg/render"
 	"kseg/schema"
 )
@@ -16,8 +17,12 @@ func keyDecoder(payload render.Payload) *schema.Decoder {
 	return d
 }
 
-// keyText shows a key: that of an internal topic decoded, as its type and fields.
-func keyText(d *schema.Decoder, topic schema.Topic, key []byte, payload render.Payload) string {
+// keyText shows a key: that of an internal topic decoded, as its type and fields; of a very long one its length.
+func keyText(d *schema.Decoder, topic schema.Topic, k *broker.KeyCount, payload render.Payload) string {
+	key := k.Key
+	if key == nil {
+		return render.Plural(k.Size, "byte", "bytes")
+	}
 	if topic != schema.None && !payload.LengthsOnly() {
 		if half := d.Decode(topic, key, nil).Key; half.Complete {
 			words := []string{half.Name}

@@ -217,7 +217,7 @@ func (r *Report) appendKeys(dst []byte, theme render.Theme, payload render.Paylo
 			last = "deleted"
 		}
 		table.Row(render.Count(k.Records), render.Bytes(k.Bytes), strconv.FormatInt(k.First, 10),
-			strconv.FormatInt(k.Last, 10), last, keyText(decoder, topic, k.Key, payload))
+			strconv.FormatInt(k.Last, 10), last, keyText(decoder, topic, k, payload))
 	}
 	return table.Append(dst, "")
 }
